@@ -32,6 +32,7 @@ from irviz.view.theme import system_css
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
+from irviz.explorer.viewer.schema import Picture
 
 ADDRESS = "127.0.0.1"
 _POLICY = {
@@ -220,7 +221,7 @@ def template(name: str) -> jinja2.Template:
 
 def initial_picture(explorer: Explorer) -> dict[str, object]:
     """Return the values for the page's template."""
-    sides = [explorer.scene.get(side) for side in ("reference", "current")]
+    sides = [explorer.scene.get("reference"), explorer.scene.get("current")]
     return {
         "model": explorer.model_id,
         "title": explorer.title,
@@ -229,7 +230,7 @@ def initial_picture(explorer: Explorer) -> dict[str, object]:
     }
 
 
-def _picture(side: dict[str, Any]) -> dict[str, str]:
+def _picture(side: Picture) -> dict[str, str]:
     """Return a picture's label and data URL; an image runs no scripts, whatever it contains."""
     start, closed, rest = side["svg"].partition(">")
     svg = f"{start}{closed}<style>{system_css()}</style>{rest}"

@@ -213,14 +213,6 @@ class Toggle(Action):
 
 
 @dataclass(frozen=True)
-class CloseAround(Action):
-    """Collapse the container around a node in one of the pictures."""
-
-    node: str
-    side: Side = "current"
-
-
-@dataclass(frozen=True)
 class ShowCopy(Action):
     """Show another copy of a repeat, counted from 0."""
 

@@ -38,7 +38,8 @@ from irviz.explorer.slow_changes import SlowChanges
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
-from irviz.explorer.viewer.widget import HEIGHT, PANES, Viewer
+from irviz.explorer.viewer.schema import WRITTEN, Download, PaneName, ViewerTraits
+from irviz.explorer.viewer.widget import Viewer
 from irviz.explorer.viewer_traits import (
     is_text_known,
     moved,
@@ -83,7 +84,7 @@ class Pane(Viewer):
         super().__init__(**options)
         self.on_action(self._act)
         self.observe(self._changes.to(self._write), "selection")
-        for trait, field in _WRITTEN.items():
+        for trait, field in WRITTEN.items():
             self.observe(self._changes.to(partial(self._set, field)), trait)
         store.subscribe(self._show)
 
@@ -141,18 +142,9 @@ class Pane(Viewer):
 
 _DRAWN = (
     *(actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy, actions.Reveal),
-    *(actions.Toggle, actions.CloseAround, actions.ShowCopy, actions.LookAround),
+    *(actions.Toggle, actions.ShowCopy, actions.LookAround),
 )
 """Actions that only lead to another picture."""
-_WRITTEN: Mapping[str, actions.FieldName] = {
-    "search": "search",
-    "tab": "tab",
-    "hasScript": "has_script",
-    "hasNumPy": "has_numpy",
-    "hasBlame": "has_blame",
-    "isDark": "is_dark",
-}
-"""The traits that the page writes, with the fields of the state that they set."""
 
 
 class Explorer(Pane):
@@ -170,7 +162,7 @@ class Explorer(Pane):
     session = traitlets.Instance(Session)
     selected = traitlets.Unicode("")
 
-    def __init__(self, session: Session, *, height: int = HEIGHT) -> None:
+    def __init__(self, session: Session, *, height: int = ViewerTraits.height) -> None:
         ENGINE.start()
         TRIES.start()
         RUNS.start()
@@ -249,8 +241,7 @@ class Explorer(Pane):
         self.layout.close()
         super().close()
 
-    def _pane(self, name: str) -> Viewer:
-        assert name in PANES
+    def _pane(self, name: PaneName) -> Viewer:
         pane = Pane(self.store, panes=[name])
         self._panes.append(pane)
         return pane
@@ -270,7 +261,11 @@ class Explorer(Pane):
 
     def _follow(self, state: State, before: State) -> None:
         if state.file is not None and state.file is not before.file:
-            told = {"action": "Download", "name": state.file.name, "type": state.file.media_type}
+            told: Download = {
+                "action": "Download",
+                "name": state.file.name,
+                "type": state.file.media_type,
+            }
             self.send(told, buffers=[state.file.content])
         self.session = state.session
         self.selected = shown_selection(state, state.selection.side)
@@ -304,7 +299,7 @@ def explore(
     function: str = "",
     name: str = "",
     trust: bool = False,
-    height: int = HEIGHT,
+    height: int = ViewerTraits.height,
 ) -> Explorer:
     """Open the explorer on a session, a module, a model or a file.
 

@@ -30,13 +30,14 @@ from irviz.explorer.viewer.schema import (
     BlockLines,
     Details,
     Picture,
+    RecordedView,
     Recording,
     Scene,
     Script,
     ToggledScene,
+    ViewerTraits,
 )
-from irviz.explorer.viewer.widget import PANES
-from irviz.explorer.viewer_traits import details, moved, viewer_data
+from irviz.explorer.viewer_traits import details, functions, moved, status_data, viewer_data
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.runs.trace import NodeValue
 from irviz.runtime.run import TraceRequest
@@ -215,7 +216,8 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         yield "counting changes"
         start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
-    scenes: dict[str, Scene] = {}
+    start = replace(start, making=None, applying="", drawing="")
+    views: dict[str, RecordedView] = {}
     charts = _Charts()
     shown_states: list[State] = []
     found: list[Details] = []
@@ -223,18 +225,22 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     for shown in [start, *_states(start)]:
         yield f"stage {shown.stage_id} of {count}, {shown.function}"
         scene = scene_data(shown)
-        if scene["key"] in scenes:
+        if scene["key"] in views:
             continue
-        scenes[scene["key"]] = scene
-        found += _details(shown, charts, scenes)
+        views[scene["key"]] = {
+            "scene": scene,
+            "functions": functions(shown),
+            "status": status_data(shown),
+        }
+        found += _details(shown, charts, views)
         shown_states.append(shown)
-        if len(scenes) >= _MOST_SCENES:
+        if len(views) >= _MOST_SCENES:
             break
     toggled, more = yield from _toggled(shown_states, charts)
     traits = {
         **viewer_data(start),
         "blockLines": _block_lines(shown_states),
-        "panes": list(PANES),
+        "panes": ViewerTraits.panes,
         "height": 0,
         "still": "",
         "tabs": [],
@@ -244,7 +250,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     }
     return {
         "traits": traits,
-        "scenes": list(scenes.values()),
+        "views": list(views.values()),
         "toggled": toggled,
         "scripts": (yield from _scripts(start)),
         "details": [*found, *more],
@@ -343,7 +349,7 @@ def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str
 
 
 def _details(
-    state: State, charts: _Charts, known: Mapping[str, Scene], before: Scene | None = None
+    state: State, charts: _Charts, known: Mapping[str, RecordedView], before: Scene | None = None
 ) -> list[Details]:
     """Return the details of each node of the pictures, and those for no selection.
 
@@ -358,7 +364,9 @@ def _details(
         if picture is None:
             continue
         alone = known.get(f"{state.function}/{picture['stage']}/") if state.reference else None
-        there = set[str]() if alone is None else {"", *(alone["current"] or picture)["nodes"]}
+        there = set[str]()
+        if alone is not None:
+            there = {"", *(alone["scene"]["current"] or picture)["nodes"]}
         if before is not None:
             there |= {"", *(before[side] or picture)["nodes"]}
         lacking = [node for node in ("", *picture["nodes"]) if node not in there]

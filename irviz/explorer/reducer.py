@@ -119,9 +119,6 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return _selected(state, node, side)
         case actions.Toggle(container, side):
             return _toggled(state, container, side)
-        case actions.CloseAround(node, side):
-            view = view_or_none(state, side)
-            return state if view is None else _toggled(state, view.around(node), side)
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             return _looking(state, state.view.choose(choices))

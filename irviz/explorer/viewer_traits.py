@@ -27,6 +27,7 @@ from irviz.explorer.selectors import (
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import (
+    WRITTEN,
     Clipboard,
     ColourChoice,
     Details,
@@ -89,17 +90,12 @@ def picture_data(state: State) -> dict[str, object]:
         "scene": scene_data(state),
         "selection": _selection(state),
         "marked": marked(state),
-        "search": state.search,
         "status": status_data(state),
         "times": _times(state),
         "colours": _COLOURS,
         "colour": state.colour_by or "",
-        "tab": state.tab,
-        "hasScript": state.has_script,
-        "hasNumPy": state.has_numpy,
-        "hasBlame": state.has_blame,
-        "isDark": state.is_dark,
         "clipboard": _clipboard(state),
+        **{name: getattr(state, field) for name, field in WRITTEN.items()},
     }
 
 

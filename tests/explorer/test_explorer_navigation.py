@@ -106,7 +106,7 @@ def test_a_sign_closes_a_frame_and_opens_it_again(stack):
 
 def test_leaving_a_node_closes_what_is_around_it(stack):
     sign = repeat(stack)
-    stack.send(action="CloseAround", node="lv1", side="current")
+    stack.toggle(stack.node("lv1")["group"])
     assert sign in drawn(stack)
 
 
@@ -115,7 +115,6 @@ def test_leaving_a_node_closes_what_is_around_it(stack):
     [
         *({}, {"a": "b"}, {"action": "Toggle", "container": 3}, {"action": "Apply"}),
         *({"action": "Toggle", "container": one} for one in ("nothing", "lv1")),
-        {"action": "CloseAround", "node": "nobody"},
     ],
 )
 def test_a_page_that_asks_for_what_is_not_there_changes_nothing(stack, content):
@@ -188,7 +187,7 @@ def test_a_called_function_opens_in_the_place_of_its_call(opened, modules):
 
 def test_a_branch_closes_and_opens(opened, modules):
     explorer = opened(modules.EveryKind, function="main")
-    explorer.send(action="CloseAround", node="chosen_then", side="current")
+    explorer.toggle(explorer.node("chosen_then")["group"])
     assert "chosen_then" not in drawn(explorer)
     assert "then:chosen_then" in drawn(explorer)
     explorer.toggle("then:chosen_then")
@@ -390,7 +389,7 @@ def test_what_changed_is_shown_and_marked_and_the_rest_folded(compared):
 
 
 def test_a_change_in_what_is_closed_is_marked_on_the_group(compared):
-    compared.send(action="CloseAround", node="lv123", side="current")
+    compared.toggle(compared.node("lv123")["group"])
     for shown in (compared.canvas, compared.other):
         place = str(view_or_none(compared.state, shown.side).where("lv123"))
         assert place != "lv123"

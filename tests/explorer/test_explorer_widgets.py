@@ -34,7 +34,7 @@ def told(pane: Any) -> dict[str, object]:
     """Return what the page of a widget knows of the state."""
     names = ("rows", "functions", "scene", "scripts", "selection", "details", "found", "status")
     return {
-        name: getattr(pane, name) for name in (*names, "colour", "hasScript", "hasNumPy", "isDark")
+        name: getattr(pane, name) for name in (*names, "colour", "hasScript", "hasNumpy", "isDark")
     }
 
 

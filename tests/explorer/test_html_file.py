@@ -84,7 +84,7 @@ def page(session: Session) -> str:
 
 def test_the_page_has_every_stage_with_each_function_alone_and_beside_its_parent(page: str) -> None:
     recording = recording_in(page)
-    keys = {scene["key"] for scene in recording["scenes"]}
+    keys = {view["scene"]["key"] for view in recording["views"]}
     for function in ("main", "linear0", "relu0"):
         assert {f"{function}/{key}" for key in ("0/", "1/", "1/0", "2/", "2/1")} <= keys
     assert [script["stage"] for script in recording["scripts"]] == ["0", "1", "2"]
@@ -126,15 +126,18 @@ def test_stages_are_run_for_the_page_when_that_is_asked_for(tmp_path: Path) -> N
     ran = recording_in(session.save_html(tmp_path / "ran.html", run=True).read_text("utf-8"))
     values = [
         [
-            scene["current"]["nodes"]["lv1"]["value"]
-            for scene in one["scenes"]
-            if "main/2/" in scene["key"]
+            view["scene"]["current"]["nodes"]["lv1"]["value"]
+            for view in one["views"]
+            if "main/2/" in view["scene"]["key"]
         ]
         for one in (plain, ran)
     ]
     assert values[0][0] == ""
     assert values[1][0].startswith("float32 (1, 128)")
     assert "equal" in json.dumps(ran["traits"]["rows"])
+    verdicts = {view["scene"]["key"]: view["status"]["verdict"] for view in ran["views"]}
+    assert verdicts["main/2/"] == ""
+    assert "equal" in verdicts["main/2/1"]
 
 
 # --- where it is written -----------------------------------------------------------------------

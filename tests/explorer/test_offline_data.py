@@ -17,7 +17,8 @@ from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import view_or_none
-from irviz.explorer.state import RunKey, State
+from irviz.explorer.state import Making, RunKey, State
+from irviz.explorer.viewer_traits import picture_data
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
@@ -35,8 +36,12 @@ def state(modules: Any) -> State:
     return State.of(session.apply("LegalizeOps").checkout("0").apply("ToNonDataflow"))
 
 
+def scenes(recording: Any) -> list[Any]:
+    return [view["scene"] for view in recording["views"]]
+
+
 def keys(state: State) -> list[str]:
-    return [scene["key"] for scene in last(record_in_steps(state))["scenes"]]
+    return [scene["key"] for scene in scenes(last(record_in_steps(state)))]
 
 
 def do(state: State, *done: actions.Action) -> State:
@@ -59,7 +64,7 @@ def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(sta
 
 def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State) -> None:
     recorded = [
-        {one["key"]: one["current"]["svg"] for one in last(record_in_steps(begun))["scenes"]}  # type: ignore[index]
+        {one["key"]: one["current"]["svg"] for one in scenes(last(record_in_steps(begun)))}  # type: ignore[index]
         for begun in (state, do(state, actions.Checkout("0")))
     ]
     shown = scene_data(do(state, actions.Checkout("2")))
@@ -78,7 +83,7 @@ def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:
 
 def check_details(recording: Any) -> None:
     """Check that each node of each picture has its code."""
-    for scene in recording["scenes"]:
+    for scene in scenes(recording):
         for side in ("current", "reference"):
             for node in (scene[side] or {"nodes": {}})["nodes"]:
                 assert details_of(recording, scene, side, node) is not None, (scene["key"], node)
@@ -91,7 +96,7 @@ def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: 
     check_details(recording)
     assert recording["scripts"][0]["lines"]["first"]
     blocks = recording["traits"]["blockLines"]
-    others = {one["function"] for one in recording["scenes"]} - {"first", "second"}
+    others = {one["function"] for one in scenes(recording)} - {"first", "second"}
     assert blocks.keys() == {"1"}
     assert blocks["1"].keys() == others
 
@@ -101,8 +106,8 @@ def test_a_node_that_only_a_comparison_draws_has_its_code(modules: Any) -> None:
     ones = {"up_7": np.ones((8, 8), "float32")}
     recording: Any = last(record_in_steps(State.of(Session(modules.stack(24)).bind(ones))))
     check_details(recording)
-    scene = next(one for one in recording["scenes"] if one["key"] == "main/1/0")
-    alone = next(one for one in recording["scenes"] if one["key"] == "main/0/")
+    scene = next(one for one in scenes(recording) if one["key"] == "main/1/0")
+    alone = next(one for one in scenes(recording) if one["key"] == "main/0/")
     only_there = scene["reference"]["nodes"].keys() - alone["current"]["nodes"].keys()
     assert "up_7" in only_there
     found = details_of(recording, scene, "reference", "lv44")
@@ -119,12 +124,24 @@ def test_it_begins_as_the_explorer_is(modules: Any) -> None:
     )
     recording = last(record_in_steps(seen))
     traits: Any = recording["traits"]
-    assert traits["scene"]["key"] == recording["scenes"][0]["key"] == "main/1/0"
+    assert traits["scene"]["key"] == scenes(recording)[0]["key"] == "main/1/0"
     assert traits["scene"]["current"]["svg"] == (scene_data(seen)["current"] or {})["svg"]
     assert traits["isDark"] is True
     assert traits["selection"]["node"] == ""
     assert (traits["tab"], traits["tabs"], traits["forms"]) == ("Node", [], {})
     assert (traits["canUndo"], traits["canRedo"]) == (False, False)
+
+
+def test_each_view_has_what_a_live_page_is_told_of_it(state: State) -> None:
+    views = {view["scene"]["key"]: view for view in last(record_in_steps(state))["views"]}
+    for done in (
+        [actions.Checkout("0")],
+        [actions.Checkout("1"), actions.Compare("0")],
+        [actions.Checkout("2"), actions.Focus("second")],
+    ):
+        live = picture_data(do(state, *done))
+        recorded: Any = views[live["scene"]["key"]]  # type: ignore[index]
+        assert recorded == {name: live[name] for name in recorded}
 
 
 def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
@@ -133,10 +150,12 @@ def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
         actions.SetField("jobs", Jobs("stage 1", "building", 2)),
         actions.Say("no such file", is_error=True),
         actions.Ask(actions.Run(), frozenset({"mlp.py"})),
+        actions.SetField("making", Making("session.html")),
     )
-    status: Any = last(record_in_steps(busy))["traits"]["status"]
-    assert (status["job"], status["progress"], status["waiting"]) == ("", "", 0)
-    assert (status["words"], status["question"]) == ("", "")
+    recording: Any = last(record_in_steps(busy))
+    for status in (recording["traits"]["status"], *(one["status"] for one in recording["views"])):
+        assert (status["job"], status["progress"], status["waiting"]) == ("", "", 0)
+        assert (status["words"], status["question"], status["making"]) == ("", "", "")
 
 
 def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +163,7 @@ def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     for worker in (supervisor.RUNS, supervisor.TRIES):
         monkeypatch.setattr(worker, "call", lambda *_, **__: pytest.fail("it was run"))
     recording = last(record_in_steps(coloured))
-    assert not any(
-        "tinted" in (one["current"] or {"svg": ""})["svg"] for one in recording["scenes"]
-    )
+    assert not any("tinted" in (one["current"] or {"svg": ""})["svg"] for one in scenes(recording))
     assert all("mean" not in one["value"] for one in recording["details"])
 
 
@@ -161,7 +178,7 @@ def test_values_that_were_recorded_are_in_it() -> None:
     assert "<svg" in values["lv0"]
     assert "float32" in values["lv0"]
     assert values["lv1"] == ""
-    nodes = (recording["scenes"][0]["current"] or {})["nodes"]
+    nodes = (scenes(recording)[0]["current"] or {})["nodes"]
     assert nodes["lv0"]["value"] == "float32 (2, 2), 0 to 5, mean 2"
 
 
@@ -185,7 +202,7 @@ def test_a_stage_that_failed_or_has_no_function_is_no_picture_but_a_row(modules:
     recording = last(record_in_steps(State.of(session)))
     traits: Any = recording["traits"]
     assert [row["id"] for row in traits["rows"]] == ["0", "1"]
-    assert [scene["key"] for scene in recording["scenes"]]
+    assert [scene["key"] for scene in scenes(recording)]
     json.dumps(recording)
 
 
@@ -194,7 +211,7 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
     view = view_or_none(state, "current")
     repeat = next(one for one in view.closable if one.startswith("repeat"))
     recording: Any = last(record_in_steps(do(state, actions.Toggle(repeat))))
-    (scene,) = (one for one in recording["scenes"] if one["key"] == "main/0/")
+    (scene,) = (one for one in scenes(recording) if one["key"] == "main/0/")
     closed = {name for name, node in scene["current"]["nodes"].items() if node["isOpenable"]}
     assert closed
     toggled = {one["container"]: one["scene"] for one in recording["toggled"]}

@@ -7,7 +7,6 @@ from typing import Any
 
 import anywidget
 import ipywidgets as widgets
-import traitlets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
@@ -26,6 +25,8 @@ from irviz.explorer.selectors import loop_addresses, nest, prim_func, prim_funcs
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.schema import LoopTraits
+from irviz.explorer.viewer.widget import synced_traits
 from irviz.model.loop_nest import (
     Block,
     BlockAddress,
@@ -52,22 +53,12 @@ from irviz.view.loop_nest_listing import loop_nest_html
 from irviz.view.templating import render
 
 
-class LoopView(anywidget.AnyWidget):
-    """Shows a loop nest and lets the user choose loops and blocks.
-
-    Traits: html: The loop nest, from `view.loops`, "" for none; see `viewer/src/loops.ts`. label:
-        Accessible name, such as "loops of mm_relu, stage 2". chosen: Ids of the chosen nodes, in
-        the order of the clicks; written by the widget. marked: Ids of the nodes that an error
-        means. many: Whether a click adds to the selection, as it does with ctrl, ⌘ or shift.
-    """
+class LoopView(anywidget.AnyWidget, LoopTraits):
+    """Shows a loop nest and lets the user choose loops and blocks."""
 
     _esm = STATIC / "loops.js"
 
-    html = traitlets.Unicode("").tag(sync=True)
-    label = traitlets.Unicode("").tag(sync=True)
-    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    marked = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    many = traitlets.Bool(False).tag(sync=True)
+    locals().update(synced_traits(LoopTraits))
 
     def show(self, nest: LoopNest, choosable: Collection[str], label: str) -> None:
         """Show a nest, and drop chosen nodes that are gone or can no longer be chosen."""

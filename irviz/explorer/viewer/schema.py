@@ -1,23 +1,41 @@
-"""The protocol between Python and the page: records to show, and messages from the page.
+# ruff: noqa: N815 - fields have the names that the page has
+"""The protocol between Python and the page: records, traits, and messages from the page.
 
-The page's side is `src/schema.ts`; a test compares the two. Messages are actions: a message has
-the action's name as `action`, and all its fields but those that Python adds.
+The page's side, `src/schema.ts`, is generated from this module by `generate.py`, and the traits are
+created from it by `widget.py`. Messages are actions: a message has the action's name as `action`,
+and all its fields but those that Python adds. `Annotated` has the page's type where it is another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from types import UnionType
-from typing import Literal, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypedDict,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.state import Side
+from irviz.session.run_overlays import OverlayKind
 
 PaneName = Literal["toolbar", "stages", "graph", "script", "node", "status"]
 """A part of the viewer that can be shown."""
+
+
+def snake_case(name: str) -> str:
+    """Return Python's name of a field of the page."""
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
 class Heading(TypedDict):
@@ -298,9 +316,9 @@ class PassTime(TypedDict):
 
 
 class ColourChoice(TypedDict):
-    """What nodes can be coloured by."""
+    """A quantity to colour nodes by."""
 
-    kind: str
+    kind: OverlayKind
     label: str
 
 
@@ -309,6 +327,80 @@ class Clipboard(TypedDict):
 
     text: str
     serial: int
+
+
+class WrittenTraits:
+    """The traits that the page writes as well, each into the state's field of its name."""
+
+    search: str
+    tab: str = "Node"
+    hasScript: bool
+    hasNumpy: bool
+    hasBlame: bool
+    isDark: bool
+
+
+WRITTEN: Mapping[str, actions.FieldName] = {
+    name: cast(actions.FieldName, snake_case(name)) for name in get_type_hints(WrittenTraits)
+}
+"""The fields of the state that these traits set."""
+
+
+class ViewerTraits(WrittenTraits):
+    """The traits of the viewer; those without a default are empty at first.
+
+    `still` is the class of the picture that a notebook shows where there is no viewer. `panes` are
+    the parts that are shown. `height` is in px, 0 to fill the window. The page writes `selection`,
+    too. `marked` are nodes of the current picture that a transform would change. `forms` are
+    widgets by the name of their tab, which the page gets as references once a tab has been opened.
+    """
+
+    title: str
+    still: str
+    panes: list[PaneName] = list(get_args(PaneName))  # noqa: RUF012 - a viewer copies it
+    height: int = 560
+    rows: list[StageRow]
+    canUndo: bool
+    canRedo: bool
+    functions: list[FunctionRow]
+    scene: Scene
+    scripts: Scripts
+    blockLines: BlockLines
+    selection: Selection
+    details: Details
+    marked: list[str]
+    found: Found
+    status: Status
+    times: list[PassTime]
+    colours: list[ColourChoice]
+    colour: str
+    tabs: list[str]
+    forms: Annotated[dict[str, Any], dict[str, str]]
+    clipboard: Clipboard
+
+
+class LoopTraits:
+    """The traits of the loop nest.
+
+    `html` is the nest, "" for none, and `label` its accessible name. `chosen` are the ids of the
+    chosen nodes in the order of the clicks; the page writes it. `marked` are the ids of the nodes
+    that an error is about. `many` is whether each click adds to the selection, as it does with
+    ctrl, ⌘ or shift.
+    """
+
+    html: str
+    label: str
+    chosen: list[str]
+    marked: list[str]
+    many: bool
+
+
+class RecordedView(TypedDict):
+    """The traits that change with the function, the stage and the stage compared with."""
+
+    scene: Scene
+    functions: list[FunctionRow]
+    status: Status
 
 
 class ToggledScene(TypedDict):
@@ -322,20 +414,28 @@ class Recording(TypedDict):
     """A session that was recorded for a file without a kernel: `traits` is how it is opened.
 
     A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
-    can be opened or closed in it is in `toggled`, each container by itself, as far as there was
+    can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
     room.
     """
 
-    traits: dict[str, object]
-    scenes: list[Scene]
+    traits: Annotated[dict[str, object], ViewerTraits]
+    views: list[RecordedView]
     toggled: list[ToggledScene]
     scripts: list[Script]
     details: list[Details]
 
 
+class Download(TypedDict):
+    """A file for the browser to save: a message to the page, whose only buffer is the content."""
+
+    action: Literal["Download"]
+    name: str
+    type: str
+
+
 MESSAGES: tuple[type[Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
-    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.CloseAround, actions.ShowCopy),
+    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.ShowCopy),
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
     actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),
@@ -356,7 +456,7 @@ def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object
     if kind is None:
         return None
     hints = get_type_hints(kind)
-    given = {_snake_case(str(name)): value for name, value in content.items() if name != "action"}
+    given = {snake_case(str(name)): value for name, value in content.items() if name != "action"}
     wanted = {one for one in hints if one in added}
     if given.keys() & wanted or any(added[one] is None for one in wanted):
         return None
@@ -371,10 +471,6 @@ def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object
     if not all(name in wanted or _fits(given[name], hints[name]) for name in given):
         return None
     return kind(**given)
-
-
-def _snake_case(name: str) -> str:
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
 def _fits(value: object, hint: object) -> bool:

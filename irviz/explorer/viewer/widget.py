@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import get_args
+from functools import partial
+from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 import anywidget
 import ipywidgets
@@ -11,55 +12,44 @@ import traitlets
 
 from irviz.explorer.actions import Action
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import MESSAGES, PaneName, action_of
-
-PANES: tuple[PaneName, ...] = get_args(PaneName)
-HEIGHT = 560
-"""The height of a viewer in a notebook, in px."""
+from irviz.explorer.viewer.schema import MESSAGES, ViewerTraits, action_of
 
 
-class Viewer(anywidget.AnyWidget):
-    """Displays its data, and reports the actions that the user requests.
+def synced_traits(declared: type) -> dict[str, Any]:
+    """Return the traits that a class declares by annotations and defaults, shared with the page."""
+    return {
+        name: _trait(hint, getattr(declared, name, traitlets.Undefined)).tag(sync=True)
+        for name, hint in get_type_hints(declared).items()
+    }
 
-    The traits are those of `ViewerTraits` in `src/schema.ts`. The page writes `selection`,
-    `search`, `tab`, `hasScript`, `hasNumPy`, `hasBlame` and `isDark`, and sends MESSAGES.
 
-    Attributes:
-        height: The height in px, 0 to fill the window.
-        panes: The parts that are shown.
-    """
+def _trait(hint: Any, default: Any = traitlets.Undefined) -> Any:
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is list:
+        # a list whose elements are checked is copied, which takes time for many records
+        element = None if is_typeddict(arguments[0]) else _trait(arguments[0])
+        return traitlets.List(element, default_value=default)
+    if origin is Literal:
+        return traitlets.Enum(arguments, default_value=default)
+    return _KINDS.get(origin, traitlets.Dict)(default_value=default)
+
+
+_KINDS: Mapping[object, Callable[..., Any]] = {
+    str: traitlets.Unicode,
+    bool: traitlets.Bool,
+    int: partial(traitlets.Int, min=0),
+}
+_TRAITS = synced_traits(ViewerTraits)
+_TRAITS["forms"].tag(**ipywidgets.widget_serialization)
+
+
+class Viewer(anywidget.AnyWidget, ViewerTraits):
+    """Displays its data, and reports the actions that the user requests."""
 
     _esm = STATIC / "viewer.js"
     _css = STATIC / "viewer.css"
 
-    title = traitlets.Unicode("").tag(sync=True)
-    still = traitlets.Unicode("").tag(sync=True)
-    panes = traitlets.List(traitlets.Enum(PANES), list(PANES)).tag(sync=True)
-    height = traitlets.Int(HEIGHT, min=0).tag(sync=True)
-    rows: traitlets.List[object] = traitlets.List().tag(sync=True)
-    canUndo = traitlets.Bool(False).tag(sync=True)  # noqa: N815 - as in the page
-    canRedo = traitlets.Bool(False).tag(sync=True)  # noqa: N815
-    functions: traitlets.List[object] = traitlets.List().tag(sync=True)
-    scene = traitlets.Dict().tag(sync=True)
-    scripts = traitlets.Dict().tag(sync=True)
-    blockLines = traitlets.Dict().tag(sync=True)  # noqa: N815
-    selection = traitlets.Dict({"node": "", "side": "current"}).tag(sync=True)
-    marked: traitlets.List[str] = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    details = traitlets.Dict().tag(sync=True)
-    search = traitlets.Unicode("").tag(sync=True)
-    found = traitlets.Dict().tag(sync=True)
-    status = traitlets.Dict().tag(sync=True)
-    times: traitlets.List[object] = traitlets.List().tag(sync=True)
-    colours: traitlets.List[object] = traitlets.List().tag(sync=True)
-    colour = traitlets.Unicode("").tag(sync=True)
-    tabs = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    tab = traitlets.Unicode("Node").tag(sync=True)
-    forms = traitlets.Dict().tag(sync=True, **ipywidgets.widget_serialization)
-    hasScript = traitlets.Bool(False).tag(sync=True)  # noqa: N815
-    hasNumPy = traitlets.Bool(False).tag(sync=True)  # noqa: N815
-    hasBlame = traitlets.Bool(False).tag(sync=True)  # noqa: N815
-    isDark = traitlets.Bool(False).tag(sync=True)  # noqa: N815
-    clipboard = traitlets.Dict().tag(sync=True)
+    locals().update(_TRAITS)
 
     def show(self, data: Mapping[str, object]) -> None:
         """Set the traits that differ."""

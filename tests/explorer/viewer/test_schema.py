@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import fields
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -15,139 +15,69 @@ from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
 from irviz.explorer.html_file import last, record_in_steps
 from irviz.explorer.panels.schedule_panel import LoopView
+from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
-from irviz.explorer.viewer.schema import MESSAGES, action_of
+from irviz.explorer.viewer.generate import TARGET, typescript
+from irviz.explorer.viewer.schema import MESSAGES, WRITTEN, action_of
 from irviz.explorer.viewer.widget import Viewer
 from irviz.session.session import Session
 
-SOURCES = Path(schema.__file__).parent / "src"
-DECLARED = (SOURCES / "schema.ts").read_text("utf-8")
-OTHERS = "\n".join(path.read_text("utf-8") for path in sorted(SOURCES.glob("*.ts")))
-RECORDS = {
-    name: one
-    for name, one in vars(schema).items()
-    if is_typeddict(one) and one.__module__ == schema.__name__
-}
-SIMPLE = {str: "string", bool: "boolean", int: "number", float: "number", object: "unknown"}
+HINTS = get_type_hints(schema.ViewerTraits)
+EXAMPLES = {bool: True, int: 2, Side: "reference"}
+"""Values of fields; any other field gets a text that fits."""
 NOT_SENT = {("OpenFile", "content"), ("Run", "stages")}
 """The fields that Python adds to what the page sends, or that the page leaves out."""
-TRAITS = {
-    "rows": list[schema.StageRow],
-    "functions": list[schema.FunctionRow],
-    "scene": schema.Scene,
-    "scripts": schema.Scripts,
-    "blockLines": schema.BlockLines,
-    "selection": schema.Selection,
-    "details": schema.Details,
-    "found": schema.Found,
-    "status": schema.Status,
-    "times": list[schema.PassTime],
-    "colours": list[schema.ColourChoice],
-    "clipboard": schema.Clipboard,
-    "forms": dict[str, str],  # references, where they are sent
-}
-"""What the traits hold that traitlets knows as lists and dicts."""
-WRITTEN = ("selection", "search", "tab", "hasScript", "hasNumPy", "hasBlame", "isDark")
 
 
-# --- the page's declarations -------------------------------------------------------------------
-
-
-def interface(name: str, source: str = DECLARED) -> dict[str, str]:
+def interface(name: str) -> dict[str, str]:
     """Return the fields of one of the page's interfaces."""
-    body = re.search(rf"export interface {name} \{{\n(.*?)\n\}}", source, flags=re.DOTALL)
+    body = re.search(rf"export interface {name} \{{\n(.*?)\n\}}", typescript(), flags=re.DOTALL)
     assert body is not None, f"the page declares no {name}"
     return dict(re.findall(r"^  (\w+): (.*);$", body[1], flags=re.MULTILINE))
 
 
-def union(name: str, source: str = DECLARED) -> list[str]:
-    """Return what a type of the page is made of."""
-    body = re.search(rf"export type {name} =\s(.*?);", source, flags=re.DOTALL)
-    assert body is not None, f"the page declares no {name}"
-    return [one.strip() for one in body[1].split("|") if one.strip()]
+# --- what is declared --------------------------------------------------------------------------
 
 
-def typescript(hint: Any) -> str:
-    """Return how the page writes a type."""
-    if hint is type(None):
-        return "null"
-    if get_origin(hint) is list:
-        return f"{typescript(*get_args(hint))}[]"
-    if get_origin(hint) is dict:
-        return f"Record<{', '.join(map(typescript, get_args(hint)))}>"
-    if get_origin(hint) is Union or isinstance(hint, UnionType):
-        return " | ".join(dict.fromkeys(map(typescript, get_args(hint))))
-    if get_origin(hint) is Literal:
-        words = [f'"{one}"' for one in get_args(hint)]
-        names = re.findall(r"export type (\w+) =", DECLARED)
-        return next((name for name in names if union(name) == words), "string")
-    hint = getattr(hint, "__supertype__", hint)
-    return SIMPLE.get(hint) or str(hint.__name__)
+def test_the_declarations_of_the_page_are_current() -> None:
+    is_current = TARGET.read_text("utf-8") == typescript()
+    assert is_current, "run `python -m irviz.explorer.viewer.generate` and `npm run build`"
 
 
-def trait_type(name: str, trait: Any) -> str:
-    """Return how the page writes the type of a trait."""
-    if name in TRAITS:
-        return typescript(TRAITS[name])
-    match trait:
-        case traitlets.Unicode():
-            return "string"
-        case traitlets.Bool():
-            return "boolean"
-        case traitlets.Int() | traitlets.Float():
-            return "number"
-        case traitlets.Enum():
-            return typescript(Literal[tuple(trait.values)])
-        case traitlets.List():
-            return f"{trait_type('', trait._trait)}[]"
-    raise AssertionError(f"no type of the page is known for {name}: {trait!r}")
-
-
-def own_traits(widget: Any) -> dict[str, str]:
-    synced = widget.class_traits(sync=True).items()
-    return {name: trait_type(name, trait) for name, trait in synced if name in vars(widget)}
-
-
-def test_the_types_of_the_page_are_read() -> None:
-    """So that the comparisons below compare something."""
+def test_types_are_written_as_typescript() -> None:
     assert interface("Heading") == {"name": "string", "depth": "number"}
-    assert union("Side") == ['"current"', '"reference"']
-    assert typescript(dict[str, list[bool]]) == "Record<string, boolean[]>"
-    assert typescript(str | None) == "string | null"
-    assert len(RECORDS) >= 18
+    assert interface("Scripts")["current"] == "Script | null"
+    assert interface("PassTime")["left"] == "number"
+    assert interface("StageRow")["headings"] == "Heading[]"
+    assert interface("Picture")["nodes"] == "Record<string, NodeFacts>"
+    assert interface("Selection")["side"] == "Side"
+    assert interface("ViewerTraits")["forms"] == "Record<string, string>"
+    assert interface("Recording")["traits"] == "ViewerTraits"
+    assert interface("Answer") == {"action": '"Answer"', "isAllowed": "boolean"}
+    assert interface("OpenFile") == {"action": '"OpenFile"', "name": "string"}
+    assert 'export type Side = "current" | "reference";' in typescript()
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_a_record_has_the_same_fields_and_types_on_both_sides(name: str) -> None:
-    fields = {one: typescript(hint) for one, hint in get_type_hints(RECORDS[name]).items()}
-    if name == "Recording":  # Python keeps the traits as what the widget has
-        fields["traits"] = "ViewerTraits"
-    assert fields == interface(name)
+def test_the_widgets_have_the_declared_traits_and_defaults() -> None:
+    for widget, declared in ((Viewer(), schema.ViewerTraits), (LoopView(), schema.LoopTraits)):
+        for name, hint in get_type_hints(declared).items():
+            empty = {} if is_typeddict(hint) else (get_origin(hint) or hint)()
+            assert widget.trait_metadata(name, "sync")
+            assert getattr(widget, name) == getattr(declared, name, empty)
 
 
-def test_the_parts_of_the_viewer_have_the_same_names_on_both_sides() -> None:
-    assert [f'"{one}"' for one in get_args(schema.PaneName)] == union("PaneName")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("height", -1), ("panes", ["somewhere"]), ("tabs", [3]), ("isDark", "yes"), ("rows", {})],
+)
+def test_a_trait_takes_no_value_of_another_type(name: str, value: object) -> None:
+    with pytest.raises(traitlets.TraitError):
+        Viewer(**{name: value})
 
 
-def test_the_viewer_has_the_traits_that_the_page_uses() -> None:
-    assert own_traits(Viewer) == interface("ViewerTraits")
-
-
-def test_the_page_follows_each_trait_of_the_viewer() -> None:
-    listed = re.search(r"const TRAITS\b.*? = \[(.*?)\];", OTHERS, flags=re.DOTALL)
-    assert listed is not None
-    followed = re.findall(r'"(\w+)"', listed[1])
-    assert set(followed) == own_traits(Viewer).keys() - {"still"}  # which never changes
-
-
-def test_the_page_writes_the_traits_that_python_hears() -> None:
-    found = re.search(r"type WritableTraits = Pick<\s*ViewerTraits,(.*?)>;", OTHERS, re.DOTALL)
-    assert found is not None
-    assert tuple(re.findall(r'"(\w+)"', found[1])) == WRITTEN
-
-
-def test_the_loop_nest_has_the_traits_that_the_page_uses() -> None:
-    assert own_traits(LoopView) == interface("LoopTraits", OTHERS)
+def test_what_the_page_writes_is_a_field_of_the_state() -> None:
+    assert set(WRITTEN.values()) <= {one.name for one in fields(State)}
+    assert set(WRITTEN.values()) <= set(get_args(actions.FieldName))
 
 
 # --- what is sent to the page ------------------------------------------------------------------
@@ -186,19 +116,19 @@ def page(opened: Any, modules: Any) -> Any:
 @pytest.mark.worker
 def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> None:
     def check() -> None:
-        for name, hint in TRAITS.items():
+        for name, hint in HINTS.items():
             if name != "forms":
                 assert misfit(getattr(page.explorer, name), hint, name) == ""
 
     check()
     page.write("hasScript", True)
-    page.write("hasNumPy", True)
+    page.write("hasNumpy", True)
     page.write("hasBlame", True)
     page.search("add")
     page.select("first")
     page.compare("0")
     check()
-    page.send(action="CloseAround", node="chosen_then", side="current")
+    page.toggle(page.node("chosen_then")["group"])
     page.look_around("first", 1)
     check()
 
@@ -207,7 +137,7 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
 def test_a_recording_is_of_the_types_that_are_declared(page: Any) -> None:
     recording = last(record_in_steps(page.state))
     assert misfit(recording, schema.Recording, "recording") == ""
-    assert recording["traits"].keys() == own_traits(Viewer).keys()
+    assert recording["traits"].keys() == HINTS.keys()
 
 
 def test_a_wrong_type_in_a_record_is_found() -> None:
@@ -221,32 +151,19 @@ def test_a_wrong_type_in_a_record_is_found() -> None:
 # --- what the page sends -----------------------------------------------------------------------
 
 
-def test_the_page_sends_the_messages_that_python_reads() -> None:
-    assert union("ViewerMessage") == [kind.__name__ for kind in MESSAGES]
-    for kind in MESSAGES:
-        fields = {
-            re.sub("_(.)", lambda found: found[1].upper(), one): typescript(hint)
-            for one, hint in get_type_hints(kind).items()
-            if (kind.__name__, one) not in NOT_SENT
-        }
-        expected = {"action": f'"{kind.__name__}"', **fields}
-        assert interface(kind.__name__) == expected
-
-
-EXAMPLES = {"string": "time", "number": 2, "boolean": True, "Side": "reference"}
-
-
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_a_message_as_the_page_declares_it_is_read_as_its_action(kind: type) -> None:
-    name = kind.__name__
-    content = {one: EXAMPLES.get(type_) for one, type_ in interface(name).items()}
-    content["action"] = name
-    action = action_of(content, MESSAGES, content=b"bytes")
+    hints = get_type_hints(kind).items()
+    sent = {
+        name: EXAMPLES.get(hint, "time")
+        for name, hint in hints
+        if (kind.__name__, name) not in NOT_SENT
+    }
+    content = {re.sub("_(.)", lambda found: found[1].upper(), one): sent[one] for one in sent}
+    assert interface(kind.__name__).keys() == {"action", *content}
+    action = action_of({"action": kind.__name__, **content}, MESSAGES, content=b"bytes")
     assert type(action) is kind
-    for field, value in content.items():
-        if field != "action":
-            ours = re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", field)
-            assert getattr(action, ours) == value
+    assert {one: getattr(action, one) for one in sent} == sent
 
 
 def test_fields_with_a_default_may_be_left_out() -> None:
@@ -298,10 +215,7 @@ def test_a_file_for_the_browser_is_sent_as_the_page_reads_it(page: Any, monkeypa
     )
     page.explorer.dispatch(actions.Save(Saved("python")))
     ((told, (content,)),) = sent
-    declared = {"action": '"Download"', "name": "string", "type": "string"}
-    assert interface("Download") == declared
-    assert told.keys() == declared.keys()
-    assert told["action"] == "Download"
+    assert misfit(told, schema.Download, "download") == ""
     assert bytes(content).decode().startswith("#") or "import" in bytes(content).decode()
 
 

@@ -1,16 +1,13 @@
 // What the viewer is shown in: a notebook or page with a kernel, or a file without one.
 
 import { type Signal, signal } from "@preact/signals";
-import type { ViewerMessage, ViewerTraits } from "./schema";
+import type { ViewerMessage, ViewerTraits, WrittenTraits } from "./schema";
 
 /** The kernel behind the viewer: "none" in a file, "busy" while it computes. */
 export type Connection = "none" | "idle" | "busy" | "lost";
 
 /** The traits, as far as the page may write them. */
-export type WritableTraits = Pick<
-  ViewerTraits,
-  "selection" | "search" | "tab" | "hasScript" | "hasNumPy" | "hasBlame" | "isDark"
->;
+export type WritableTraits = WrittenTraits & Pick<ViewerTraits, "selection">;
 
 export interface Host {
   /** Whether there may be a kernel, and so forms and actions. */

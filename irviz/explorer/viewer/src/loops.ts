@@ -3,15 +3,7 @@
 
 import { along, choose, overshoot } from "./loop_choice";
 import { readHtml } from "./markup";
-
-/** The traits of Python's LoopView, which the page shares. */
-export interface LoopTraits {
-  html: string;
-  label: string;
-  chosen: string[];
-  marked: string[];
-  many: boolean;
-}
+import type { LoopTraits } from "./schema";
 
 interface Model {
   get<Name extends keyof LoopTraits>(name: Name): LoopTraits[Name];

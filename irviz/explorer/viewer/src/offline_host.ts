@@ -6,6 +6,7 @@ import type {
   Details,
   FoundNode,
   Picture,
+  RecordedView,
   Recording,
   Scene,
   ViewerMessage,
@@ -13,7 +14,7 @@ import type {
 } from "./schema";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
-  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "CloseAround", "Say"] as const),
+  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "Say"] as const),
 ];
 const MOST_FOUND = 200;
 const NO_DETAILS: Details = {
@@ -32,9 +33,7 @@ const keyOf = (functionName: string, stage: string, reference: string) =>
 function findNodes(scenes: readonly Scene[], stage: string, words: string): FoundNode[] {
   const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (!parts.length) return [];
-  const known = new Set<string>();
-  const isNew = (one: string) => !known.has(one) && known.add(one);
-  return scenes
+  const found = scenes
     .filter(({ current, reference }) => current?.stage === stage && !reference)
     .flatMap(({ function: name, current }) =>
       Object.entries(current?.nodes ?? {}).map(([node, facts]) => {
@@ -42,29 +41,25 @@ function findNodes(scenes: readonly Scene[], stage: string, words: string): Foun
         return { function: name, node, line };
       }),
     )
-    .filter(({ line }) => parts.every((part) => line.toLowerCase().includes(part)))
-    .filter((found) => isNew(JSON.stringify([found.function, found.node])));
+    .filter(({ line }) => parts.every((part) => line.toLowerCase().includes(part)));
+  const once = new Map(found.map((one) => [JSON.stringify([one.function, one.node]), one]));
+  return [...once.values()];
 }
 
 /** Return the host of a recording: it looks up scenes, scripts and details by their keys. */
 export function fileHost(recording: Recording): Host {
   const traits: ViewerTraits = { ...recording.traits };
   const listeners = new Map<keyof ViewerTraits, Set<() => void>>();
-  const scenes = new Map(recording.scenes.map((scene) => [scene.key, scene]));
-  const every = [...recording.scenes, ...recording.toggled.map(({ scene }) => scene)];
+  const views = new Map(recording.views.map((view) => [view.scene.key, view]));
+  const every = [...recording.views, ...recording.toggled].map(({ scene }) => scene);
   const scripts = new Map(recording.scripts.map((script) => [script.stage, script]));
 
   function change<Name extends keyof ViewerTraits>(name: Name, value: ViewerTraits[Name]) {
     traits[name] = value;
     for (const listener of listeners.get(name) ?? []) listener();
   }
-  const { key: firstKey } = traits.scene;
-  const { verdict } = traits.status;
-  const say = (words: string, isError: boolean, key = traits.scene.key) =>
-    change("status", {
-      ...traits.status,
-      ...{ words, isError, verdict: key === firstKey ? verdict : "" },
-    });
+  const say = (words: string, isError: boolean) =>
+    change("status", { ...traits.status, words, isError });
 
   function showScripts() {
     const { current, reference } = traits.scene;
@@ -93,7 +88,7 @@ export function fileHost(recording: Recording): Host {
 
   function toggle(container: string) {
     const { key, moved } = traits.scene;
-    const base = scenes.get(key);
+    const base = views.get(key)?.scene;
     const next = recording.toggled.find(
       (one) => one.scene.key === key && one.container === container,
     );
@@ -132,22 +127,18 @@ export function fileHost(recording: Recording): Host {
     showDetails();
   }
 
-  /** Show a scene, else the one without a comparison; else say that the stage has none. */
+  /** Show a view, else the one without a comparison; else say that the stage has none. */
   function show(functionName: string, stage: string, reference: string) {
     const known =
-      scenes.get(keyOf(functionName, stage, reference)) ??
-      scenes.get(keyOf(functionName, stage, ""));
-    const scene = known ?? lacking(functionName, stage);
-    const isAsked = !known || (scene.reference?.stage ?? "") === reference;
-    const words = `Stages ${reference} and ${stage} were not recorded as a pair.`;
-    say(isAsked ? "" : words, !isAsked, scene.key);
-    const names = recording.scenes
-      .filter(({ current }) => current?.stage === stage)
-      .map((one) => one.function);
-    const kinds = new Map(recording.traits.functions.map((row) => [row.name, row]));
+      views.get(keyOf(functionName, stage, reference)) ?? views.get(keyOf(functionName, stage, ""));
+    const { scene, functions, status } = known ?? lacking(functionName, stage);
+    change("status", status);
+    if (known && (scene.reference?.stage ?? "") !== reference) {
+      say(`Stages ${reference} and ${stage} were not recorded as a pair.`, true);
+    }
     change(
       "functions",
-      [...new Set(names)].map((name) => kinds.get(name) ?? { name, kind: "" }),
+      functions.filter(({ name }) => views.has(keyOf(name, stage, ""))),
     );
     change(
       "rows",
@@ -158,18 +149,20 @@ export function fileHost(recording: Recording): Host {
   }
 
   /** Return what is shown of a stage without a function. */
-  function lacking(functionName: string, stage: string): Scene {
-    const others = recording.scenes.filter((one) => one.current?.stage === stage && !one.reference);
+  function lacking(functionName: string, stage: string): RecordedView {
+    const other = recording.views.find(({ scene }) => scene.current?.stage === stage);
     const label = traits.rows.find((row) => row.id === stage)?.label ?? "";
     const error = `This stage has no function '${functionName}', or it was not recorded.`;
     const current: Picture = {
       ...{ stage, label, name: `stage ${stage}`, svg: "", error, note: "", facts: [], dimmed: [] },
-      ...{ nodes: {}, groups: {}, instead: others.slice(0, 1).map((one) => one.function) },
+      ...{ nodes: {}, groups: {}, instead: other ? [other.scene.function] : [] },
     };
-    return {
+    const scene: Scene = {
       ...{ key: keyOf(functionName, stage, ""), function: functionName, current, reference: null },
       ...{ summary: "", changes: [], legend: [], moved: [], part: "" },
     };
+    const status = { ...traits.status, words: "", isError: false, verdict: "" };
+    return { scene, functions: other?.functions ?? [], status };
   }
 
   function search(words: string) {
@@ -216,10 +209,7 @@ export function fileHost(recording: Recording): Host {
         }
         reveal(message.node);
       } else if (message.action === "Toggle") toggle(message.container);
-      else if (message.action === "CloseAround") {
-        const container = traits.scene[message.side]?.nodes[message.node]?.group;
-        if (container) toggle(container);
-      } else if (message.action === "Say") say(message.words, message.isError);
+      else if (message.action === "Say") say(message.words, message.isError);
     },
     mount: async () => () => {},
   };

@@ -239,8 +239,9 @@ function drive(
     Enter({ shiftKey }) {
       const { node } = state.selection.peek();
       if (!node) return;
-      if (shiftKey) state.ask({ action: "CloseAround", node, side });
-      else open(node);
+      const container = state.scene.peek()[side]?.nodes[node]?.group;
+      if (!shiftKey) open(node);
+      else if (container) toggle(container);
     },
     ArrowUp: ({ shiftKey }) => follow("ArrowUp", shiftKey),
     ArrowDown: ({ shiftKey }) => follow("ArrowDown", shiftKey),

@@ -1,16 +1,23 @@
-// What Python and the page exchange. Python's side is schema.py; a test compares the two.
+// Generated from schema.py by `python -m irviz.explorer.viewer.generate`. Do not edit.
 
-/** One of the two pictures: of the current stage, or of the one before it in a comparison. */
 export type Side = "current" | "reference";
 
-/** A pass that the stages below it were recorded in. */
+export type OverlayKind = "time" | "size" | "value" | "difference";
+
+export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
+
+export type BlockLines = Record<string, Record<string, Record<string, number>>>;
+
+/** A pass that encloses the recorded stages below it. */
 export interface Heading {
   name: string;
   depth: number;
 }
 
-/** A stage in the tree; `depth` is how far it is indented. `badge` is HTML: how its results compare
- * and how long it took. `changes` is the number of changes to its parent, -1 where unknown. */
+/** A stage in the tree; `depth` is how far it is indented.
+ *
+ * `badge` is HTML: how its results compare and how long it took. `changes` is the number of
+ * changes to its parent, -1 where unknown. */
 export interface StageRow {
   id: string;
   label: string;
@@ -25,17 +32,19 @@ export interface StageRow {
   isSame: boolean;
 }
 
-/** A function of the module: `kind` is "Relax", "PrimFunc" or what else it is. */
+/** A function of the module: `kind` is "Relax", "PrimFunc" or another class. */
 export interface FunctionRow {
   name: string;
   kind: string;
 }
 
-/** What a drawn node is. `facts` is HTML; a link in it is a button that has `data-function` and
- * `data-goto`. `group` is the frame around it, "" for none, and `groupName` what that is called;
- * `isOpenable` tells that there is something in it to show. `isOwn` tells that it is one of the
- * current stage's function itself, so that it can be an end of `LookAround`. `container` is the
- * repeat that it is in, with the node's `copy`, counted from 0, of `copies`. */
+/** The description of a drawn node.
+ *
+ * `facts` is HTML; a link in it is a button that has `data-function` and `data-goto`. `group` is
+ * the frame around it, "" for none, and `groupName` what that is called; `isOpenable` tells that
+ * there is something in it to show. `isOwn` tells that it is one of the current stage's function
+ * itself, so that it can be an end of `LookAround`. `container` is the repeat that it is in, with
+ * the node's `copy`, counted from 0, of `copies`. `layer` is the name of the layer that it serves. */
 export interface NodeFacts {
   name: string;
   kind: string;
@@ -56,16 +65,18 @@ export interface NodeFacts {
   layer: string;
 }
 
-/** A group that is open; `parent` is the id of the one around it, "" for none. The name of a
- * dataflow block is "": nearly all of a function is in one. */
+/** A group that is open; `parent` is the id of the one around it, "" for none.
+ *
+ * The name of a dataflow block is "": nearly all of a function is in one. */
 export interface Group {
   name: string;
   parent: string;
 }
 
-/** The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why. `instead` are
- * functions to look at where the stage lacks the one that is looked at. `nodes` has each drawn node
- * by its id, in the order of the text, and `groups` each group that is open. */
+/** The picture of a stage; `svg` is "" where it cannot be drawn, and `error` says why.
+ *
+ * `instead` are functions to look at where the stage lacks the one that is looked at. `nodes` has
+ * each drawn node by its id, in the order of the text, and `groups` each group that is open. */
 export interface Picture {
   stage: string;
   label: string;
@@ -94,10 +105,11 @@ export interface LegendEntry {
   words: string;
 }
 
-/** What is looked at; `key` is `function/stage/reference`. Two scenes of the same `key` are the same
- * stages and function, perhaps with something opened or closed. `moved` is how far what stays in its
- * place was moved, [dx, dy], or [] where nothing stays. `part` says what `LookAround` shows, "" for
- * the whole function. */
+/** What is looked at; `key` is `function/stage/reference`.
+ *
+ * Two scenes of the same `key` are the same stages and function, perhaps with something opened or
+ * closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
+ * stays. `part` says what `LookAround` shows, "" for the whole function. */
 export interface Scene {
   key: string;
   function: string;
@@ -117,26 +129,29 @@ export interface ScriptFunction {
   last: number;
 }
 
-/** A function as loops over NumPy arrays, or a comment on why it cannot be written. `lines` has for
- * each line how many lines below the function's `def` what it was made of begins in the TVMScript,
- * -1 for nothing. Without a function it is what the others need. */
+/** A function as loops over NumPy arrays, or a comment on why it cannot be written.
+ *
+ * `lines` has for each line how many lines below the function's `def` what it was made of begins
+ * in the TVMScript, -1 for nothing. Without a function it is what the others need. */
 export interface NumPyText {
   function: string;
   text: string;
   lines: number[];
 }
 
-/** The stage whose pass changed a line last, and what is bound there in it. `stage` is "" where that
- * is not known, `node` where nothing is bound. */
+/** The stage whose pass changed a line last, and what is bound there in it.
+ *
+ * `stage` is "" where that is not known, `node` where nothing is bound. */
 export interface BlamedLine {
   stage: string;
   function: string;
   node: string;
 }
 
-/** The TVMScript of a stage's module. `lines` has the line of each node of Relax, by function
- * and node. Its functions as NumPy and the pass that changed each line last are there where they are
- * shown. */
+/** The TVMScript of a stage's module.
+ *
+ * `lines` has the line of each node of Relax, by function and node. Its functions as NumPy and the
+ * pass that changed each line last are there where they are shown. */
 export interface Script {
   stage: string;
   label: string;
@@ -159,8 +174,10 @@ export interface Selection {
   side: Side;
 }
 
-/** A stage that changed a node: what it was called there, and what the pass did. `names` are all nodes
- * that it was, and `node` the first that the pass changed; "" where it is gone. */
+/** A stage that changed a node: what it was called there, and what the pass did.
+ *
+ * `names` are all nodes that it was, and `node` the first that the pass changed; "" where it is
+ * gone. */
 export interface HistoryStep {
   stage: string;
   label: string;
@@ -170,8 +187,10 @@ export interface HistoryStep {
   words: string;
 }
 
-/** What is known of a node beside its facts: its value and its code, as HTML, and its history. `key` is
- * the scene's. With no node, `value` tells what the module is, and `code` is that of the function. */
+/** What is known of a node beside its facts: its value and its code, as HTML, and its history.
+ *
+ * `key` is the scene's. With no node, `value` tells what the module is, and `code` is that of the
+ * function. */
 export interface Details {
   key: string;
   node: string;
@@ -196,9 +215,10 @@ export interface Found {
   errors: string[];
 }
 
-/** What was said last, what is being done, and what is asked; `progress` is words. `making` is the
- * name of a file that is being made, `drawing` the id of a stage that is being drawn; "" for none.
- */
+/** What was said last, what is being done, and what is asked; `progress` is words.
+ *
+ * `making` is the name of a file that is being made, `drawing` the id of a stage that is being
+ * drawn; "" for none. */
 export interface Status {
   words: string;
   isError: boolean;
@@ -213,8 +233,9 @@ export interface Status {
   isDimmed: boolean;
 }
 
-/** A pass in the flame graph, before those inside it; `left` and `width` are shares of all. `stage` is
- * what it made, "" where that is not known. `own` and `total` are times in words. */
+/** A pass in the flame graph, before those inside it; `left` and `width` are shares of all.
+ *
+ * `stage` is what it made, "" where that is not known. `own` and `total` are times in words. */
 export interface PassTime {
   name: string;
   stage: string;
@@ -227,9 +248,9 @@ export interface PassTime {
   error: string;
 }
 
-/** What nodes can be coloured by. */
+/** A quantity to colour nodes by. */
 export interface ColourChoice {
-  kind: string;
+  kind: OverlayKind;
   label: string;
 }
 
@@ -239,16 +260,29 @@ export interface Clipboard {
   serial: number;
 }
 
-/** A part of the viewer that can be shown. */
-export type PaneName = "toolbar" | "stages" | "graph" | "script" | "node" | "status";
+/** The traits that the page writes as well, each into the state's field of its name. */
+export interface WrittenTraits {
+  search: string;
+  tab: string;
+  hasScript: boolean;
+  hasNumpy: boolean;
+  hasBlame: boolean;
+  isDark: boolean;
+}
 
-/** The traits of the widget. The page writes `selection`, `search`, `tab`, `hasScript`, `hasNumPy`,
- * `hasBlame` and `isDark`.
- * `marked` are nodes of the current picture that a transform would change. `height` is in px, 0 to fill the window. `still` is the class of the picture that a notebook shows
- * where there is no viewer. `blockLines` are the lines of PrimFuncs' parameters and blocks in the
- * text, by stage, function and node. `forms` are references to ipywidgets by the name of the
- * tab that they stand in; those of a tab are there when it has been opened. */
+/** The traits of the viewer; those without a default are empty at first.
+ *
+ * `still` is the class of the picture that a notebook shows where there is no viewer. `panes` are
+ * the parts that are shown. `height` is in px, 0 to fill the window. The page writes `selection`,
+ * too. `marked` are nodes of the current picture that a transform would change. `forms` are
+ * widgets by the name of their tab, which the page gets as references once a tab has been opened. */
 export interface ViewerTraits {
+  search: string;
+  tab: string;
+  hasScript: boolean;
+  hasNumpy: boolean;
+  hasBlame: boolean;
+  isDark: boolean;
   title: string;
   still: string;
   panes: PaneName[];
@@ -259,28 +293,40 @@ export interface ViewerTraits {
   functions: FunctionRow[];
   scene: Scene;
   scripts: Scripts;
-  blockLines: Record<string, Record<string, Record<string, number>>>;
+  blockLines: BlockLines;
   selection: Selection;
   details: Details;
   marked: string[];
-  search: string;
   found: Found;
   status: Status;
   times: PassTime[];
   colours: ColourChoice[];
   colour: string;
   tabs: string[];
-  tab: string;
   forms: Record<string, string>;
-  hasScript: boolean;
-  hasNumPy: boolean;
-  hasBlame: boolean;
-  isDark: boolean;
   clipboard: Clipboard;
 }
 
-/** Those lines. */
-export type BlockLines = ViewerTraits["blockLines"];
+/** The traits of the loop nest.
+ *
+ * `html` is the nest, "" for none, and `label` its accessible name. `chosen` are the ids of the
+ * chosen nodes in the order of the clicks; the page writes it. `marked` are the ids of the nodes
+ * that an error is about. `many` is whether each click adds to the selection, as it does with
+ * ctrl, ⌘ or shift. */
+export interface LoopTraits {
+  html: string;
+  label: string;
+  chosen: string[];
+  marked: string[];
+  many: boolean;
+}
+
+/** The traits that change with the function, the stage and the stage compared with. */
+export interface RecordedView {
+  scene: Scene;
+  functions: FunctionRow[];
+  status: Status;
+}
 
 /** A recorded scene in which one more container is open, or one less. */
 export interface ToggledScene {
@@ -288,126 +334,191 @@ export interface ToggledScene {
   scene: Scene;
 }
 
-/** A session that was recorded for a file without a kernel: `traits` is how it is opened. A scene's
- * key is `function/stage/reference`, with the stages' ids, "" for no reference. What can be opened
- * or closed in it is in `toggled`, each container by itself, as far as there was room. */
+/** A session that was recorded for a file without a kernel: `traits` is how it is opened.
+ *
+ * A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
+ * can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
+ * room. */
 export interface Recording {
   traits: ViewerTraits;
-  scenes: Scene[];
+  views: RecordedView[];
   toggled: ToggledScene[];
   scripts: Script[];
   details: Details[];
 }
 
-/** A file that Python sends for the browser to save: a message whose only buffer is its content. */
+/** A file for the browser to save: a message to the page, whose only buffer is the content. */
 export interface Download {
   action: "Download";
   name: string;
   type: string;
 }
 
-// --- what the page asks for: actions by name -----------------------------------------------------
+export const TRAITS: readonly (keyof ViewerTraits)[] = [
+  "search",
+  "tab",
+  "hasScript",
+  "hasNumpy",
+  "hasBlame",
+  "isDark",
+  "title",
+  "still",
+  "panes",
+  "height",
+  "rows",
+  "canUndo",
+  "canRedo",
+  "functions",
+  "scene",
+  "scripts",
+  "blockLines",
+  "selection",
+  "details",
+  "marked",
+  "found",
+  "status",
+  "times",
+  "colours",
+  "colour",
+  "tabs",
+  "forms",
+  "clipboard",
+];
 
+/** Make another stage the current one. */
 export interface Checkout {
   action: "Checkout";
   stage: string;
 }
+
+/** Give a stage another label. */
 export interface Rename {
   action: "Rename";
   stage: string;
   label: string;
 }
+
+/** Drop a stage and all that were made from it. */
 export interface Drop {
   action: "Drop";
   stage: string;
 }
+
+/** Undo the last change to the stages. */
 export interface Undo {
   action: "Undo";
 }
+
+/** Redo the last undone change. */
 export interface Redo {
   action: "Redo";
 }
-/** A file of this name; its bytes are the message's only buffer. */
+
+/** Open a file as another root stage. */
 export interface OpenFile {
   action: "OpenFile";
   name: string;
 }
+
+/** Show another function. */
 export interface Focus {
   action: "Focus";
   function: string;
 }
+
+/** Expand a collapsed container in one of the pictures, or collapse an expanded one. */
 export interface Toggle {
   action: "Toggle";
   container: string;
   side: Side;
 }
-export interface CloseAround {
-  action: "CloseAround";
-  node: string;
-  side: Side;
-}
+
 /** Show another copy of a repeat, counted from 0. */
 export interface ShowCopy {
   action: "ShowCopy";
   container: string;
   copy: number;
 }
-/** Show the copy of a repeat that a node is in beside another one; counted from 0. */
+
+/** Show the copy of a repeat that a node is in next to another copy, as separate stages.
+ *
+ * Copies are counted from 0. */
 export interface CompareCopies {
   action: "CompareCopies";
   node: string;
   copy: number;
   other: number;
 }
-/** Show two layers of the function side by side. */
+
+/** Show two layers of the function side by side, as separate stages. */
 export interface CompareLayers {
   action: "CompareLayers";
   layer: string;
   other: string;
 }
-/** Show what is at most `steps` uses away from a node, or between it and `to`; "" for everything. */
+
+/** Show what is at most `steps` uses away from a node, or between it and `to`.
+ *
+ * Without a node, show the whole function. */
 export interface LookAround {
   action: "LookAround";
   node: string;
   steps: number;
   to: string;
 }
-/** Select a node, "" for none, in a stage, "" for the shown one. */
+
+/** Go to a node of a function, expanding the containers around it, and select it.
+ *
+ * Without a node, go to the function; without a stage, stay in the current one. */
 export interface Reveal {
   action: "Reveal";
   function: string;
   node: string;
   stage: string;
 }
-/** Compare with this stage, "" for none. */
+
+/** Compare the current stage with another one, "" for none. */
 export interface Compare {
   action: "Compare";
   reference: string;
 }
-/** Colour nodes by one of `colours`, "" for nothing. */
+
+/** Colour nodes by a quantity of a run, "" for none. */
 export interface ColourBy {
   action: "ColourBy";
-  kind: string;
+  kind: OverlayKind | "";
 }
+
+/** Go to the first node whose value differs and dim everything before it; or stop dimming. */
 export interface ShowFirstDifference {
   action: "ShowFirstDifference";
 }
-/** Run the current stage, once more where it has been run. */
+
+/** Run stages that have no run, and those that they are compared with.
+ *
+ * By default, that is the current stage, which `again` runs once more. */
 export interface Run {
   action: "Run";
   again: boolean;
 }
+
+/** Record the values at every node of the current stage. */
 export interface RecordValues {
   action: "RecordValues";
 }
+
+/** Cancel running and waiting jobs. */
 export interface Cancel {
   action: "Cancel";
 }
-/** Answer the question of `status`. */
+
+/** Answer whether code of files may be run. */
 export interface Answer {
   action: "Answer";
   isAllowed: boolean;
 }
+
+/** Show a message in the status bar. */
 export interface Say {
   action: "Say";
   words: string;
@@ -423,7 +534,6 @@ export type ViewerMessage =
   | OpenFile
   | Focus
   | Toggle
-  | CloseAround
   | ShowCopy
   | CompareCopies
   | CompareLayers

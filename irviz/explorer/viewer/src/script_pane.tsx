@@ -73,7 +73,7 @@ export function ScriptPane({ state }: { state: State }) {
     const [index, other] = [current.value, reference.value];
     const name = state.scene.peek().function;
     const options = {
-      ...{ isWide: isWide.value, isCollapsed: isCollapsed.value, isWrapped: state.hasNumPy.value },
+      ...{ isWide: isWide.value, isCollapsed: isCollapsed.value, isWrapped: state.hasNumpy.value },
       unfolded: isFolded.peek() ? name : null,
       blame: state.hasBlame.value ? blame : null,
     };
@@ -87,7 +87,7 @@ export function ScriptPane({ state }: { state: State }) {
     chunk.value = -1;
     shownFunction.value = name;
     editor.value = index && open(index, body.current);
-    numpy.value = index && !other && state.hasNumPy.value ? openNumPy(index, body.current) : null;
+    numpy.value = index && !other && state.hasNumpy.value ? openNumPy(index, body.current) : null;
     if (editor.value) toFunction(editor.value, name, offset);
 
     function open(script: ScriptIndex, parent: HTMLElement) {
@@ -340,8 +340,8 @@ export function ScriptPane({ state }: { state: State }) {
               <>
                 <Button
                   title="Show the functions as loops over NumPy arrays"
-                  isPressed={state.hasNumPy.value}
-                  onPress={() => state.set("hasNumPy", !state.hasNumPy.peek())}
+                  isPressed={state.hasNumpy.value}
+                  onPress={() => state.set("hasNumpy", !state.hasNumpy.peek())}
                 >
                   NumPy
                 </Button>

@@ -4,15 +4,16 @@ import { batch, computed, effect, type ReadonlySignal, type Signal, signal } fro
 import { beginning, type Place, stepTo, type Visits, visit } from "./back_forward";
 import { changeOf } from "./change_steps";
 import type { Host, WritableTraits } from "./host";
-import type {
-  PaneName,
-  Picture,
-  Scene,
-  Selection,
-  Side,
-  StageRow,
-  ViewerMessage,
-  ViewerTraits,
+import {
+  type PaneName,
+  type Picture,
+  type Scene,
+  type Selection,
+  type Side,
+  type StageRow,
+  TRAITS,
+  type ViewerMessage,
+  type ViewerTraits,
 } from "./schema";
 
 /** Where a picture is seen: (x, y) is its point in the middle of the pane. */
@@ -116,33 +117,6 @@ export interface State extends Shared {
   /** Fit the picture as far as its text can be read; when it is fitted so, all of it, and back. */
   fit(): void;
 }
-
-const TRAITS: readonly (keyof ViewerTraits)[] = [
-  ...(["title", "panes", "height", "rows", "canUndo", "canRedo", "functions", "scene"] as const),
-  ...([
-    "scripts",
-    "blockLines",
-    "selection",
-    "details",
-    "marked",
-    "search",
-    "found",
-    "status",
-    "times",
-    "colours",
-  ] as const),
-  ...([
-    "colour",
-    "tabs",
-    "tab",
-    "forms",
-    "hasScript",
-    "hasNumPy",
-    "hasBlame",
-    "isDark",
-    "clipboard",
-  ] as const),
-];
 
 const MEDIUM = 700;
 const WIDE = 1100;

@@ -237,7 +237,7 @@ function Label({ words, all }: { words: string; all: readonly string[] }) {
 }
 
 function colourChoices(state: State): MenuItem[] {
-  const all = [{ kind: "", label: "kind of node" }, ...state.colours.peek()];
+  const all = [{ kind: "" as const, label: "kind of node" }, ...state.colours.peek()];
   return all.map(({ kind, label }) => ({
     label,
     isChecked: kind === state.colour.peek(),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { fileHost } from "../src/offline_host";
-import type { Details, Picture, Recording, Scene, ViewerTraits } from "../src/schema";
+import type { Details, Picture, RecordedView, Recording, Scene, ViewerTraits } from "../src/schema";
 
 const picture = (stage: string, names: readonly string[]): Picture => ({
   ...{ stage, label: "", name: "main", svg: "", error: "", note: "", facts: [], dimmed: [] },
@@ -22,6 +22,13 @@ const opened = (name: string, id: string, container: string) => {
   const inner = picture(id, ["a", `in ${container}`]);
   return { container, scene: { ...scene(name, id), moved: [3, -4], current: inner } };
 };
+const STATUS = { words: "", isError: false, verdict: "" } as RecordedView["status"];
+/** A view of a stage whose function "g" was not recorded. */
+const view = (name: string, stage: string, reference = ""): RecordedView => ({
+  scene: scene(name, stage, reference),
+  functions: ["main", "f", "g"].map((one) => ({ name: one, kind: "Relax" })),
+  status: reference ? { ...STATUS, verdict: `${reference} and ${stage} are equal` } : STATUS,
+});
 const details = (key: string, node: string): Details => ({
   ...{ key, node, side: "current", value: `${key} ${node}`, code: "", history: [] },
 });
@@ -36,14 +43,14 @@ const recording = () =>
       scripts: { current: null, reference: null },
       selection: { node: "", side: "current" },
       hasScript: true,
-      status: { words: "", isError: false },
+      status: STATUS,
     } as unknown as ViewerTraits,
-    scenes: [
-      scene("main", "0"),
-      scene("main", "1"),
-      scene("main", "1", "0"),
-      scene("main", "2"),
-      scene("f", "1"),
+    views: [
+      view("main", "0"),
+      view("main", "1"),
+      view("main", "1", "0"),
+      view("main", "2"),
+      view("f", "1"),
     ],
     toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
     scripts: [
@@ -63,7 +70,7 @@ test("a stage is shown with its picture, its text and its functions", () => {
   );
   assert.deepEqual(host.get("functions"), [
     { name: "main", kind: "Relax" },
-    { name: "f", kind: "" },
+    { name: "f", kind: "Relax" },
   ]);
 });
 
@@ -100,13 +107,25 @@ test("a function is kept past a stage that lacks it, which says so", () => {
 });
 
 test("what is said of two results belongs to the pair that was compared", () => {
-  const told = recording();
-  told.traits = { ...told.traits, status: { ...told.traits.status, verdict: "equal" } };
-  const host = fileHost(told);
+  const host = fileHost(recording());
   host.send({ action: "Checkout", stage: "1" });
   assert.equal(host.get("status").verdict, "");
-  host.send({ action: "Checkout", stage: "0" });
-  assert.equal(host.get("status").verdict, "equal");
+  host.send({ action: "Compare", reference: "0" });
+  assert.equal(host.get("status").verdict, "0 and 1 are equal");
+  host.send({ action: "Checkout", stage: "2" });
+  assert.equal(host.get("status").verdict, "");
+});
+
+test("what is said of a stage is said whenever the stage is shown", () => {
+  const failed = { ...STATUS, words: "it failed", isError: true };
+  const views = recording().views.map((one) =>
+    one.scene.current?.stage === "2" ? { ...one, status: failed } : one,
+  );
+  const host = fileHost({ ...recording(), views });
+  host.send({ action: "Checkout", stage: "2" });
+  assert.deepEqual(host.get("status"), failed);
+  host.send({ action: "Checkout", stage: "1" });
+  assert.deepEqual(host.get("status"), STATUS);
 });
 
 test("the details are those of the selected node, in a comparison as without", () => {

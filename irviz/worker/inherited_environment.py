@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+# Workers search the user's folder for modules last, so that nothing there shadows a library.
 _SETTINGS = {
     "PYTHONSAFEPATH": "1",  # else a file in the user's folder could shadow a module
     "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # which would load torch

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import grimp
@@ -19,15 +19,15 @@ import grimp
 ROOT = Path(__file__).parents[1]
 MOST_FILES = 12
 BASES = ("origin/main", "main", "HEAD")
-PAGES = (".md", ".yml")
+PAGES = "tests/test_documentation.py"
 
 
 def main(arguments: list[str]) -> None:
     """Print the files, and note on standard error how many there are beside them."""
     changed = changed_files(arguments or BASES)
     tests = touched_tests(changed)
-    for path in tests[:MOST_FILES]:
-        print(path)
+    for test in [*tests[:MOST_FILES], *tests_of_pages(changed)]:
+        print(test)
     print(f"{len(changed)} files changed, {len(tests)} test files import them", file=sys.stderr)
     if len(tests) > MOST_FILES:
         words = f"the {MOST_FILES} nearest run: `make test` runs the others, too"
@@ -57,16 +57,25 @@ def touched_tests(changed: list[Path]) -> list[Path]:
     touching: set[str] = set()
     for name in modules:
         touching |= nearest_importers(name, graph, tests.values())
-    is_docs = any(file.suffix in PAGES for file in changed)
     ranks = {}
     for full, imported in tests.items():
         path = full.relative_to(ROOT)
         is_named = any(path.stem == f"test_{name.rpartition('.')[2]}" for name in modules)
-        if path in changed or (is_docs and path.name == "test_documentation.py"):
+        if path in changed:
             ranks[path] = 0, 0
         elif is_named or touching & imported:
             ranks[path] = 1 + (not is_named), len(imported)
     return sorted((path for path in ranks if "browser" not in path.parts), key=ranks.__getitem__)
+
+
+def tests_of_pages(changed: list[Path]) -> Iterator[str]:
+    """Yield the tests of changed pages: their links, and the Python of each."""
+    pages = [path for path in changed if path.suffix == ".md"]
+    if pages:
+        yield f"{PAGES}::test_every_link_of_a_page_leads_to_a_file"
+    for path in pages:
+        if path == Path("README.md") or path.parent == Path("docs"):
+            yield f"{PAGES}::test_the_python_of_a_page_runs_from_top_to_bottom[{path.stem}]"
 
 
 def nearest_importers(name: str, graph: grimp.ImportGraph, tests: Collection[set[str]]) -> set[str]:

@@ -2,7 +2,7 @@
 
 A change is everything since the branch left `main`, committed or not. It touches the tests that
 changed, and those that import a changed module, or the nearest modules that import it: first those
-named after it, then those that import the fewest other modules. The nearest files are printed, and
+named after it, then those that mention its name most often. The nearest files are printed, and
 the number of others is noted. pytest-testmon does not see what worker processes run.
 """
 
@@ -60,11 +60,13 @@ def touched_tests(changed: list[Path]) -> list[Path]:
     ranks = {}
     for full, imported in tests.items():
         path = full.relative_to(ROOT)
-        is_named = any(path.stem == f"test_{name.rpartition('.')[2]}" for name in modules)
+        stems = [name.rpartition(".")[2] for name in modules]
+        is_named = any(path.stem == f"test_{stem}" for stem in stems)
+        mentions = sum(full.read_text(encoding="utf-8").count(stem) for stem in stems)
         if path in changed:
             ranks[path] = 0, 0
         elif is_named or touching & imported:
-            ranks[path] = 1 + (not is_named), len(imported)
+            ranks[path] = 1 + (not is_named), -mentions
     return sorted((path for path in ranks if "browser" not in path.parts), key=ranks.__getitem__)
 
 

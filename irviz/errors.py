@@ -7,7 +7,7 @@ class IrvizError(Exception):
     """The base class of irviz's own errors; the message says what to do."""
 
     def __str__(self) -> str:
-        """Return the message as it is, also for what is a KeyError, too."""
+        """Return the message unquoted, also for subclasses of KeyError."""
         return Exception.__str__(self)
 
 
@@ -78,4 +78,4 @@ class NumPyError(IrvizError, ValueError):
 
 
 class DrawError(IrvizError, ValueError):
-    """A theme, direction or kind of picture does not exist or does not suit what is drawn."""
+    """A theme, direction or kind of picture does not exist or does not suit the drawn object."""

@@ -148,7 +148,7 @@ def ctrl_c() -> Iterator[None]:
 hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None)
 hypothesis.settings.register_profile(
     "quick", hypothesis.settings.get_profile("irviz"), max_examples=25
-)  # of `make check`
+)  # of `make check` and `make quick`
 hypothesis.settings.load_profile("irviz")
 
 
@@ -211,7 +211,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _check_markers(session: pytest.Session) -> None:
-    """Let no test of `make check` do what it has a marker for, so that no marker is forgotten."""
+    """Let no test of `make quick` do what it has a marker for, so that no marker is forgotten."""
     if session.config.option.markexpr.startswith("not ("):
         import tvm
 

@@ -78,7 +78,7 @@ def _chosen(name: str, script: CellDefinitions) -> str:
 
 
 def _told(read: CellModules, names: list[str]) -> str:
-    """Report in HTML what was done: names, what was left out, and the changes, collapsed."""
+    """Report the upgrade in HTML: names, parts that were left out, and the changes, collapsed."""
     words = [f"{', '.join(names)}: read from this cell."]
     if read.script.others:
         lines = ", ".join(map(str, read.script.others))

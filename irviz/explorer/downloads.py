@@ -1,4 +1,4 @@
-"""Make files of what is shown, for the browser to save."""
+"""Make files of the shown picture, script or session, for the browser to save."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def session_content(session: Session, *, params: bool = True) -> bytes:
 
 
 def _picture(state: State, options: PictureOptions) -> Figure:
-    """Draw what is shown, with the options chosen for the file."""
+    """Draw the shown picture, with the options chosen for the file."""
     theme = options.theme
     drawn = shown_figure(state, theme=theme, direction=options.direction)
     if options.has_highlight:

@@ -106,7 +106,7 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _badge(state: State, stage: Stage) -> str:
-    """Return how a stage compares with the first; a recorded pass has its time as well."""
+    """Return how a stage compares with the first; a recorded pass also has its time."""
     badge = _run_badge(state, stage)
     if stage.seconds is None:
         return badge

@@ -43,7 +43,7 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
 
 
 def parts_panel(script: Script, graph: Graph, theme: Theme, language: str, width: int) -> Panel:
-    """Return the panel of what a Relax function is made of."""
+    """Return the panel of the parts of a Relax function."""
     text = function_texts(script)[graph.function]
     at_line = {line: node for node, line in text.nodes.items()}
     explained = min(at_line, default=-1)

@@ -27,7 +27,7 @@ _FORMATS = ("svg", "pdf", "png")
 
 @dataclass(frozen=True)
 class Declaration:
-    """What one figure shows; each attribute is a key of the TOML file and an option of `figure`.
+    """The content of a figure; each attribute is a key of the TOML file and an option of `figure`.
 
     Attributes:
         name: The name of its file, without a suffix.
@@ -44,7 +44,7 @@ class Declaration:
         transforms: Names of passes, or `package.module:attribute` of a pass, applied in order.
         stages: The stages that are drawn, by their numbers; by default the last one, and for
             "stages" all.
-        around: A variable, to draw only what is at most `uses` uses away from it.
+        around: A variable, to draw only the nodes at most `uses` uses away from it.
         uses: How many uses.
         captions: For "stages": the words above each stage.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
@@ -120,7 +120,7 @@ class FigureList:
     Attributes:
         root: The folder of the file: programs are found from there.
         folder: The folder that the figures are written to.
-        formats: The suffixes of what is written, without dots; "svg" is what is checked.
+        formats: The suffixes of the written files, without dots; only "svg" is checked.
     """
 
     root: Path

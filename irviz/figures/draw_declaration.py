@@ -142,7 +142,7 @@ class _Drawing:
         return lineage if self.declaration.kind == "stages" else lineage[-1:]
 
     def _graph_of(self, stage: str) -> Graph:
-        """Return what is drawn of a stage."""
+        """Return the view of a stage."""
         one, view = self.declaration, ViewState()
         if one.around:
             view = view.at(NodeId(one.around), one.uses)

@@ -99,7 +99,7 @@ class _BufferGraph:
     """Turns the graph of a lowered function into the graph of its buffers.
 
     Ids of the lowered function are those of `source`. `_new_ids` maps them to ids of this graph;
-    the other dictionaries have what is known of the variable with an id.
+    the other dictionaries have the facts about the variable with an id.
     """
 
     def __init__(self, source: Graph, function: relax.Function, known: VarOrigins) -> None:

@@ -111,6 +111,10 @@ ConstantNames = Mapping[tvm.runtime.Tensor, str]
 _WITHOUT_EFFECT = (relax.ShapeExpr, ir.GenericConst, ir.StringImm, ir.GlobalVar, relax.ExternFunc)
 
 
+# Variables are looked up by address because comparing TVM objects takes ten times as long.
+#
+# The nodes of a branch come before their `if`, where the branches meet. So edges lead forwards, any
+# interval of the text can be folded without a cycle, and only a recursive call leads back.
 class GraphReader:
     """Reads a function from its first line to its last; variables are looked up by address."""
 

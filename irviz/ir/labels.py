@@ -228,6 +228,7 @@ class TypeTexts:
         return type_parts(self._type)
 
 
+# Without this cache, turning every shape into text takes longer than `mod.script()`.
 class TextCache:
     """Caches texts by TVM's structural hash: a large module has few different ones.
 

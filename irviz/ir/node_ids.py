@@ -42,6 +42,8 @@ def definitions(
                     yield from definitions(inner_params, inner, depth + 1)
 
 
+# Names identify nodes because they survive most passes. Variables do not: BindParams, for example,
+# makes new ones once symbolic sizes are known.
 class NodeIds:
     """Assigns each variable an id where it is defined.
 

@@ -62,7 +62,7 @@ UPGRADE_LIMITS = SyntaxLimits(2_000_000, tokens=150_000, depth=100, admits_forma
 def seconds_for(size: int, *, is_text: bool) -> float:
     """Return the time limit for opening a file of this size.
 
-    What is no text may need a framework to be imported, which alone takes seconds.
+    Binary kinds may need the import of a framework, which alone takes seconds.
     """
     return min(SECONDS, _TEXT_SECONDS + size / _CHARACTERS_A_SECOND) if is_text else SECONDS
 

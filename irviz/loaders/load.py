@@ -53,7 +53,7 @@ def load(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
-            seconds = _seconds(str(path), file_size(path))  # what is no file needs no worker
+            seconds = _seconds(str(path), file_size(path))  # raises before a worker starts
             arguments = path.absolute(), str(path), name, missing
             loaded = read_in_worker(read_path, *arguments, seconds=seconds)
     elif name:

@@ -3,7 +3,7 @@
 A library is named by the hash of its contents, and for each kernel in it a small file, named by the
 kernel's key, has the name of the library. Loading a library runs code, so it is loaded only from a
 folder that nobody else can write to, and only if its contents have the hash that its name says. The
-folder is opened once, and what is loaded is a copy of what was hashed, in memory.
+folder is opened once, and the library that is loaded is a copy of the hashed one, in memory.
 """
 
 from __future__ import annotations

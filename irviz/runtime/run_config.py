@@ -35,7 +35,7 @@ class RunConfig:
             well, "tuned" with the schedules of a database.
         database: The folder of that database, as written by TVM's tuning.
         fill: A byte that fills memory before a run of Relax functions writes to it, so that reading
-            what nothing wrote gives the same each time; None leaves it as it is. This needs glibc.
+            unwritten memory reads the same each time; None leaves it as it is. This needs glibc.
         confine: Whether functions may only compute: without files, network and other processes.
             This needs a process of its own, and what `irviz.worker.sandbox` says.
     """

@@ -113,7 +113,7 @@ def further_samples(
 ) -> Iterator[Sample]:
     """Yield samples with large values and with special ones, of the sizes of a usual one.
 
-    Given arrays stay as they are, and so do special values out of what leads to an index.
+    Given arrays stay as they are, and values that lead to an index are never special.
 
     Args:
         is_narrow: Whether some numbers are computed in few bits, so that large ones overflow.

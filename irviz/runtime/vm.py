@@ -149,7 +149,7 @@ class LocalModule:
 
     @contextlib.contextmanager
     def _running(self, function: str) -> Iterator[None]:
-        """Raise RunError for what is raised as a function runs, with the names of the module."""
+        """Raise RunError for any error of a running function, with the names of the module."""
         try:
             with running(function):
                 yield
@@ -231,7 +231,7 @@ def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
 
 # --- filled memory -----------------------------------------------------------------------------
 #
-# Fill new memory, so that a read of what nothing wrote is noticed, and is the same each time.
+# Fill new memory, so that a read of unwritten memory is noticed, and gives the same each time.
 
 
 PERTURB = -6

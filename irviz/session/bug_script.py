@@ -162,7 +162,7 @@ def _add_values(
 def _failure(
     first: Stage, made: Stage, found: Bisection, function: str, inputs: Mapping[str, object]
 ) -> tuple[ValueCheck, StageVerdict | None]:
-    """Return how a stage fails: with random numbers for large inputs, where it does so as well."""
+    """Return how a stage fails: with random numbers for large inputs, if it then fails, too."""
     short = {
         name: RANDOM if isinstance(value, np.ndarray) and value.size > INLINE else value
         for name, value in inputs.items()

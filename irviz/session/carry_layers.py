@@ -58,7 +58,7 @@ def _find_layers(stage: Stage, function: str) -> LayersByNode:
     try:
         known = _carried(stage, function)
         graph = with_layers(reading_of(stage, function).graph, known)
-    except Exception:  # what is wrong with that stage is said where it is shown
+    except Exception:  # the error of that stage is reported where the stage is shown
         return {}
     found = {**known, **{one.id: one.layers for one in graph.nodes if one.layers}}
     if stage.seconds is None:  # else it was recorded itself

@@ -42,7 +42,7 @@ def draw(
         mod: A module, or anything that `irviz.load` takes.
         function: The name of a Relax function or a PrimFunc; by default "main", or else the
             first by its name.
-        around: A variable, to draw only what is at most `steps` uses away from it.
+        around: A variable, to draw only the nodes at most `steps` uses away from it.
         steps: How many uses.
         to: Another variable, to draw only the paths between the two.
         theme: The colours.
@@ -63,7 +63,7 @@ def draw(
 
 
 def part(around: str, steps: int = 1, to: str = "") -> ViewState:
-    """Return what is drawn of a function, by the arguments of `draw`."""
+    """Return the drawn graph of a function, by the arguments of `draw`."""
     if not around:
         return ViewState()
     return ViewState().at(NodeId(around), steps, NodeId(to) if to else None)

@@ -1,4 +1,4 @@
-"""What a session holds, as one immutable value."""
+"""The contents of a session, as one immutable value."""
 
 from __future__ import annotations
 

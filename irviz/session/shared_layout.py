@@ -1,4 +1,4 @@
-"""One layout for stages that follow each other: who steps through them sees nothing move.
+"""One layout for consecutive stages, so that nothing moves when a reader steps through them.
 
 Stages share a layout where it suits each of them about as well as one of its own; see the limits.
 """
@@ -36,7 +36,7 @@ from irviz.view.theme import PageTheme, ThemeName
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.
 _MOST_STAGES = 8
-"""Of a longer chain, so many stages at a time: each is compared with the one before."""
+"""How many stages of a long chain are laid out at once; each is compared with the one before."""
 _MOST_FUNCTIONS = 64
 """The most Relax functions of a stage: all of them are compared to find what became of one."""
 _MOST_BINDINGS = LIMIT
@@ -333,7 +333,7 @@ def _merged(
 
 # --- compared views ----------------------------------------------------------------------------
 #
-# What is drawn of two compared stages, positioned by one shared layout.
+# Two compared stages, positioned by one shared layout.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

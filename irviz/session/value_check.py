@@ -38,7 +38,7 @@ from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
-"""What fills memory before the first run and a run that repeats it: large floats, and small."""
+"""The bytes that fill memory before a run and its repetition: large floats, and small ones."""
 _ALGEBRA = (
     relax.transform.ExpandMatmulOfSum,
     relax.transform.CombineParallelMatmul,

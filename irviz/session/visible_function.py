@@ -47,7 +47,7 @@ class ViewState:
 
     Attributes:
         choices: The containers that the user expanded and collapsed.
-        around: Draw only what is at most `steps` uses away from this node.
+        around: Draw only the nodes at most `steps` uses away from this node.
         steps: How many uses.
         to: Draw only what is on the paths between `around` and this node.
     """

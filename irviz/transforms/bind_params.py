@@ -34,6 +34,8 @@ class BindParams(Transform):
         many = f"{len(self.params)} parameters"
         return f"BindParams {many if len(self.params) > _MOST_NAMED else ', '.join(self.params)}"
 
+    # TVM's pass puts the given tensor itself into the module, so the identity of a tensor tells
+    # which parameter was bound
     @property
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The parameters' names by the tensors that replace them."""

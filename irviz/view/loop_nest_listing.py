@@ -16,7 +16,7 @@ _LETTERS = {AxisKind.SPATIAL: "", AxisKind.REDUCTION: " (R)"}
 
 
 class RowKind(Enum):
-    """What a row is."""
+    """The kind of a row."""
 
     PARAMETER = "parameter"
     BUFFER = "buffer"

@@ -111,7 +111,7 @@ class Diff:
 
         Args:
             function: Draw only this function; by default all that differ, one below the other.
-            around: A variable, to draw only what is at most `steps` uses away from it.
+            around: A variable, to draw only the nodes at most `steps` uses away from it.
             steps: How many uses.
             to: Another variable, to draw only the paths between the two.
             theme: The colours.

@@ -1,4 +1,4 @@
-"""What a worker answers, as data: reading it runs nothing, and it has the type that was asked for.
+"""The answers of workers, as data: reading one runs nothing, and it has the expected type.
 
 An answer is MessagePack, read by msgspec as the return type of the function that was called: plain
 values, dataclasses, named tuples, enums and arrays, and kinds that `register` adds. What is
@@ -41,7 +41,7 @@ _Plain = str | bool | int | float | None
 
 
 class UnreadableAnswerError(Exception):
-    """What a worker sent is not an answer of the expected type."""
+    """A worker did not send an answer of the expected type."""
 
 
 class Packed(bytes):

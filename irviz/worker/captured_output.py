@@ -83,7 +83,7 @@ class StdoutCapture:
             self._truncate()
 
     def take(self) -> str:
-        """Return what was printed since the last call, at most 64 KB of it."""
+        """Return the output since the last call, at most 64 KB of it."""
         with self._lock:
             self._truncate()
             first, self._first = self._first, None

@@ -33,7 +33,7 @@ def main(parent: int) -> None:
     """
     end_with_parent(parent, signal.SIGTERM)
     adopt_orphans()
-    with contextlib.suppress(Exception):  # each worker tries again, and says what is wrong
+    with contextlib.suppress(Exception):  # each worker tries again, and reports the error
         worker_main.load_tvm()
     gc.freeze()  # the collector would write to the memory that the workers share
     signal.signal(signal.SIGTERM, _end_all)

@@ -133,7 +133,7 @@ def prepare_spare_process(serve: Callable[..., bytes]) -> None:
 def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:
     """Fork this process to call a function and send its answer."""
     adopt_orphans()
-    reap_children(options=os.WNOHANG)  # what is left of the run before
+    reap_children(options=os.WNOHANG)  # processes of the run before
     received, sent = os.pipe()
     printed, its_output = os.pipe()
     asked, request = os.pipe()

@@ -88,7 +88,7 @@ def _landlock() -> int:
 def confine(kept: Collection[int]) -> None:
     """Confine this process, which has one thread, to computing and to the descriptors `kept`.
 
-    Its limit of memory is final, and one of what it writes, too. Raises SandboxError on failure.
+    Its limits of memory and of written bytes are final. Raises SandboxError on failure.
     """
     column, _ = _ARCHITECTURES[platform.machine()]
     most, _ = resource.getrlimit(resource.RLIMIT_DATA)

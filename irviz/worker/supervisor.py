@@ -223,7 +223,7 @@ class Worker:
                     why = _why(failure) or f"it ended{process.exit_status}"
                     raise StartError(f"{_NO_START}: {why}") from None
                 continue  # it died between calls: start a new one
-            process.output.take()  # drop what was printed between calls
+            process.output.take()  # drop output from between calls
             return process
 
     def _running(self) -> WorkerHandle:
@@ -411,7 +411,7 @@ class WorkerHandle:
         return value
 
     def _exchange(self, request: _Request, place: Place | None) -> bytes:
-        """Send a request and receive the packed answer; raise ValueError for what is none."""
+        """Send a request and receive the packed answer; raise ValueError for a malformed one."""
         requests, answers = self._started.requests, self._started.answers
         self.doing = ""
         pickle.dump((request.is_run, request.call, place), requests)

@@ -36,7 +36,7 @@ def main() -> None:
     """
     requests = os.fdopen(os.dup(0), "rb")
     set_answers(os.fdopen(os.dup(1), "wb"))
-    os.dup2(2, 1)  # the file in which the parent reads what is printed
+    os.dup2(2, 1)  # the file in which the parent reads the output
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 2)

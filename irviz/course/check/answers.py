@@ -1,4 +1,4 @@
-"""Apply answers to modules, count what is in the modules that they make, and run those."""
+"""Apply answers to modules, count the contents of the modules that they make, and run those."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUN_SECONDS = 20
 def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
     """Call an answer; raise WrongAnswerError if it cannot be called or raises.
 
-    An error of irviz is left as it is: it says more.
+    Errors of irviz pass through unchanged, because they say more.
     """
     if not callable(answer):
         raise WrongAnswerError(
@@ -122,7 +122,7 @@ def random_arrays(seed: int, **shapes: Sequence[int]) -> dict[str, NDArray[np.fl
 
 
 class Mark(Enum):
-    """What became of an exercise."""
+    """The result of an exercise."""
 
     RIGHT = "right"
     WRONG = "not right yet"

@@ -211,7 +211,7 @@ class MemoryPanel(Panel):
         return stage.id, stage.module, state.function, call, state.is_dark
 
     def _show(self, state: State) -> None:
-        """Switch to the current function, and clear what was shown for another."""
+        """Switch to the current function, and clear the results of another."""
         stage, function = state.stage, state.function
         self._theme.value = "dark" if state.is_dark else "course"
         known = dict(state.session.resolved_sizes())

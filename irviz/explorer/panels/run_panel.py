@@ -139,7 +139,7 @@ class LimitsPanel(Panel):
             limits = self.state.session.with_run_config(**{name: value}).run_config
             check_limits(limits)
             if name == "device":
-                limits.where  # noqa: B018 - it raises for what is none
+                limits.where  # noqa: B018 - raises if the place is invalid
         except IrvizError as failure:
             self._fields[name].say(f"{failure}; runs go on with what was there before")
         else:

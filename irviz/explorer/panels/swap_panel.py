@@ -53,7 +53,7 @@ class SwapPanel(Panel):
         self._count, self._reasons = html("irviz-swap-count"), html("irviz-swap-reasons")
         controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
         self._controls = classed(controls, "irviz-swap-controls")
-        # what changes its height as it is tried stands below what is clicked meanwhile
+        # keep the growing list below the buttons, so that they don't move under the pointer
         self.widget = widgets.VBox(
             [heading("Replace this call"), self._controls, self._count, self._reasons]
         )

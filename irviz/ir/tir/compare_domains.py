@@ -1,7 +1,7 @@
 """Whether two blocks visit the same values of their axes, and in the same order.
 
 Sizes decide how this is found out. TVM's iterator maps prove most bijections, whatever the size;
-what is not proved is enumerated, each group of axes and loops by itself that depend on each other.
+others are enumerated, each group of dependent axes and loops by itself.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def block_domains(prim_func: tirx.PrimFunc) -> Mapping[str, Domain]:
 
 
 class _Around(NamedTuple):
-    """What is around a statement."""
+    """The surroundings of a statement."""
 
     loops: tuple[Loop, ...]
     conditions: tuple[ir.Expr, ...]

@@ -14,7 +14,7 @@ class Trap:
     """A kind of call that does not compute what was meant.
 
     Attributes:
-        words: What is wrong with it, and what stands in its place.
+        words: The defect, and the replacement.
         applies: Whether a call is of this kind.
         mended: The call that computes what was meant.
     """

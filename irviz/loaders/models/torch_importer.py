@@ -34,7 +34,7 @@ class ImportedProgram:
         nodes: The nodes of its graph, by the names of the module's variables.
         layers: The layers that its bindings come from.
         opaque: Descriptions of the calls that have no definition in TVM.
-        mended: Descriptions of what TVM's importer got wrong and irviz corrected.
+        mended: Descriptions of the importer's errors that irviz corrected.
     """
 
     module: ir.IRModule
@@ -233,7 +233,7 @@ class _Converter:
 
 Convert = Callable[["Node"], relax.Expr]
 _LAST = 2**63 - 1
-"""What torch uses for the end of a dimension."""
+"""The number that torch uses for the end of a dimension."""
 
 
 def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 _OF_A_FAILED_IMPORT = "BlockBuilder destroyed with remaining blocks"
-"""What TVM may write after an import has failed, even during the next one."""
+"""The messages that TVM may write after a failed import, even during the next one."""
 _NO_CACHE = "give 'use_cache': False among the inputs, because a cache is not a tensor"
 _EXAMPLES = "give example inputs, as in irviz.load(model, inputs=(torch.ones(1, 784),))"
 

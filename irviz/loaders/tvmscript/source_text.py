@@ -44,7 +44,7 @@ _KINDS = {
     "TryStar": "try",
     "TypeAlias": "a type",
 }
-"""What errors call the kinds of nodes that TVMScript lacks."""
+"""The names of syntax that TVMScript lacks, as errors give them."""
 
 
 class SourceText:

@@ -261,7 +261,7 @@ def _found(name: str) -> Any:
     place = f"{owner.__name__}.{last}" if home else name  # modules have other names as well
     is_program = place.startswith(_PROGRAMS) or last == "__main__"
     if is_program or place.partition(".")[0] not in _PACKAGES:
-        return _Unknown  # it may do something as it is imported
+        return _Unknown  # importing it may have side effects
     try:
         return importlib.import_module(place) if find_spec(place) is not None else None
     except ModuleNotFoundError:

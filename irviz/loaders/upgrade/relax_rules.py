@@ -303,7 +303,7 @@ def _dense(site: CallSite) -> cst.Call:
 
 
 def rewrite_pattern(site: CallSite) -> cst.Call:
-    """Return `is_op("relax.nn.dense")(x, w)` as a pattern of what stands for it today."""
+    """Return `is_op("relax.nn.dense")(x, w)` as a pattern in today's names."""
     named, args = site.old.func, list(site.new.args)
     if not isinstance(named, cst.Call) or len(args) != 2 or any(arg.keyword for arg in args):
         return site.new

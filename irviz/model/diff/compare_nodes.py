@@ -38,7 +38,7 @@ _KIND_ASPECTS = {
 
 @dataclass(frozen=True)
 class NodeComparison:
-    """What comparing nodes requires to know about their functions.
+    """The facts about two functions that comparing their nodes requires.
 
     Attributes:
         functions: The new name of each function that has a counterpart.

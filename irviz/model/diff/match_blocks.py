@@ -22,7 +22,7 @@ _INDICES = re.compile(r"\[[^\[\]]+\]")
 
 
 class Place(NamedTuple):
-    """A block and what is around it, outermost first.
+    """A block and its enclosing blocks and loops, outermost first.
 
     Attributes:
         number: Its position in the text.

@@ -231,7 +231,7 @@ def _canonical(node: Node, matched: Mapping[str, int]) -> Node:
 def _told_apart_by_rank(before: DiffSide, after: DiffSide) -> tuple[DiffSide, DiffSide]:
     """Return two functions in which reads of one place before and after a write differ.
 
-    An operation whose ranks differ on the two sides is left as it is: something moved.
+    An operation whose ranks differ on the two sides is left alone: something moved.
     """
     sides = before, after
     if not any(each.ranks for each in sides):

@@ -1,4 +1,4 @@
-"""What is drawn of each stage, at the positions of the union graph of all stages."""
+"""The drawn graph of each stage, at the positions of the union graph of all stages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
 @dataclass(frozen=True, eq=False)
 class SideGraph:
-    """What is drawn of one stage.
+    """The drawn graph of one stage.
 
     Attributes:
         graph: Its nodes have the ids that they have in the stage; groups of nodes have the ids that
@@ -56,7 +56,7 @@ class SideGraphs:
 
 
 def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGraphs:
-    """Return what is drawn of each stage: at most `LIMIT` nodes of all stages together.
+    """Return the drawn graph of each stage: at most `LIMIT` nodes of all stages together.
 
     Runs of unchanged nodes are one node until they are opened.
     """
@@ -127,7 +127,7 @@ def _inner(container: Container) -> list[Container]:
 
 
 class _Side:
-    """Collects what is drawn of one stage."""
+    """Collects the drawn graph of one stage."""
 
     def __init__(
         self,

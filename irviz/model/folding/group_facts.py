@@ -1,4 +1,4 @@
-"""What a group says about its contents: layer, parameters, operators, most frequent callees."""
+"""The facts of a group: its layer, parameters, operators, and most frequent callees."""
 
 from __future__ import annotations
 

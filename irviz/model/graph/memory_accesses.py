@@ -30,7 +30,7 @@ _SOMEWHERE: _Path = (-1,)  # in a field that is not known
 
 
 class Mode(IntEnum):
-    """What is done with memory."""
+    """A kind of access to memory."""
 
     USE = 0
     READ = 1
@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 class MemoryAccess(NamedTuple):
-    """What one node does with one place."""
+    """The accesses of one node to one place."""
 
     node: NodeId
     mode: Mode

@@ -18,7 +18,7 @@ _MOST_CHOICES = 100  # of pairs among nodes that nothing tells apart
 def isomorphism(one: Graph, two: Graph) -> Mapping[NodeId, NodeId] | None:
     """Return the node of the second function for each node of the first, None if they differ.
 
-    Parameters correspond by position. What is in `Node.structure` has to be equal, and all edges.
+    Parameters correspond by position. `Node.structure` and all edges have to be equal.
     """
     if len(one.nodes) != len(two.nodes) or len(one.edges) != len(two.edges):
         return None

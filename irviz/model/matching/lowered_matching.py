@@ -169,7 +169,7 @@ class LoweredMatching:
     joined: dict[tuple[NodeId, NodeId], Joined] = field(default_factory=dict)
 
     def match(self) -> None:
-        """Match what is left in the order of the first graph, and fused calls in the other."""
+        """Match remaining nodes in the order of the first graph, and fused calls in the other."""
         self._forward(self.side, self.other, is_back=False)
         if any(map(self.other.is_free, self._fused(self.other, self.side))):
             self._forward(self.other, self.side, is_back=True)

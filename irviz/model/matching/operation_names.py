@@ -12,7 +12,7 @@ CAST = "cast"
 """The name of a change of dtype."""
 
 _LOWERED_NAMES = {"astype": CAST, "permutedims": "transpose", "concat": "concatenate"}
-"""What TVM calls the PrimFuncs of operators, where the names have nothing in common."""
+"""TVM's names for the PrimFuncs of operators, where the two names have nothing in common."""
 _SUFFIXES = re.compile(r"(?:like|to|inplace)$")
 _COUNTER = re.compile(r"\d+$")
 _PREFIX = re.compile(r"^(?:tir|te|topi|NT)_")

@@ -18,6 +18,10 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _TEXT = re.compile(f"{_TENSORS}->{_TENSORS}")
 
 
+# The notation is NumPy's for generalized ufuncs. A name stands for one size; symbolic sizes are
+# compared as text.
+
+
 @dataclass(frozen=True)
 class TensorSignature:
     """A tensor's dimensions (names, numbers, or `...` for any number of them) and its dtype."""

@@ -319,7 +319,7 @@ def fitted_frames(
 
     Args:
         graph: The stage's graph; its regions have the indices that they have in the layout.
-        own: What is in its frames.
+        own: The contents of its frames.
         frames: The frames of the layout of all stages, outer ones before inner ones.
         every: What is in these.
     """

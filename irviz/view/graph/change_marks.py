@@ -98,7 +98,7 @@ def draw_marks(
 
 
 def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
-    """Return the mark of what became of nodes, None if they are unchanged."""
+    """Return the mark for the change of nodes, None if they are unchanged."""
     kind = _kind(diff)
     return _mark(diff, kind) if kind else None
 

@@ -234,7 +234,7 @@ def _marks(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 
 def _count_same(one: str, other: str) -> int:
-    """Return the length of what both texts begin with."""
+    """Return the length of the common beginning of both texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 

@@ -132,7 +132,7 @@ Array = NDArray[np.generic]
 
 _MAX_SIDE = 256
 _MOST_LOOKED_AT = 2_000_000
-"""Of larger arrays some rows are taken: a picture must not take a second."""
+"""Larger arrays are sampled by rows, because a picture must not take a second."""
 _MAX_ROW = 32
 """A longer vector is folded."""
 

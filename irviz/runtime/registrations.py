@@ -23,7 +23,7 @@ def observe_registrations() -> None:
     """
     for module in (tvm_ffi, tvm_ffi.registry, sys.modules.get("tvm")):
         if module is not None:
-            module.register_global_func = _observed
+            vars(module)["register_global_func"] = _observed
 
 
 def python_function(name: str) -> Callable[..., object] | None:
@@ -43,7 +43,7 @@ def _observed(
     override: bool = False,
 ) -> Any:
     if not isinstance(func_name, str):
-        func_name, f = func_name.__name__, func_name
+        return _observed(func_name.__name__, func_name, override)
     if f is None:
         return functools.partial(_observed, func_name, override=override)
     made = _register(func_name, f, override)

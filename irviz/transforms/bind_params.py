@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import tvm
@@ -25,6 +27,9 @@ _MOST_NAMED = 8
 class BindParams(Transform):
     """Bind parameters of one function, by name, to constants."""
 
+    kind = "bind"
+    saved = MappingProxyType({"params": dict, "function": str})
+
     params: Mapping[str, tvm.runtime.Tensor]
     function: str = "main"
 
@@ -38,6 +43,13 @@ class BindParams(Transform):
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The parameters' names by the tensors that replace them."""
         return {tensor: name for name, tensor in self.params.items()}
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> BindParams:
+        """Return the transform; raise TransformError unless all parameters are tensors."""
+        if not all(isinstance(one, tvm.runtime.Tensor) for one in values["params"].values()):
+            raise TransformError("its params are not all tensors")
+        return cls(**values)
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the pass, with the arrays by name."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from types import MappingProxyType, UnionType
+from typing import Any, ClassVar
 
 import tvm
 from tvm import ir
@@ -14,7 +16,14 @@ Apply = Callable[[ir.IRModule], ir.IRModule]
 
 
 class Transform(ABC):
-    """A function from module to module that has a label and can be written as Python."""
+    """A function from module to module that has a label and can be written as Python.
+
+    `kind` is what a session file calls such a transform, "" where it has the label alone; `saved`
+    has the fields that describe one there, with the types of their values.
+    """
+
+    kind: ClassVar[str] = ""
+    saved: ClassVar[Mapping[str, type | UnionType]] = MappingProxyType({})
 
     @property
     @abstractmethod
@@ -43,6 +52,21 @@ class Transform(ABC):
     @abstractmethod
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write statements that turn `before` into `after`; raise UnwritableError if impossible."""
+
+    def saved_values(self) -> Mapping[str, object] | None:
+        """Return the values of the saved fields, None if these do not say all."""
+        others = vars(self).keys() - self.saved.keys()
+        if not self.kind or any(getattr(self, name) is not None for name in others):
+            return None
+        return {name: getattr(self, name) for name in self.saved}
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> Transform:
+        """Return the transform with these saved values, each of its type, without applying it.
+
+        Raises TransformError for values that it does not take: they come from a file.
+        """
+        return cls(**values)
 
     def write_failing(self, script: PythonScript) -> None:  # noqa: ARG002 - passes write
         """Write the statements of a failing transform; raise UnwritableError if impossible."""

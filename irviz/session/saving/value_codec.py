@@ -18,6 +18,7 @@ from irviz.ir.check_arguments import ShapeValue
 from irviz.loaders.arrays.param_files import read_npy
 from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
+from irviz.transforms.schedules.index_map import IndexMapText
 
 _DTYPE_KINDS = "biufc"
 _SMALL_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -80,10 +81,8 @@ def encode(value: object, table: ObjectTable) -> object:
             return value
         case ShapeValue():
             return {"shape": list(map(int, value.dims))}
-        case LoopAddress():
-            return {"loop": [value.block, value.depth]}
-        case BlockAddress():
-            return {"block": value.name}
+        case LoopAddress() | BlockAddress() | IndexMapText():
+            return _encode_schedule_argument(value)
         case list() | tuple():
             kind = "list" if isinstance(value, list) else "tuple"
             return {kind: [encode(one, table) for one in value]}
@@ -138,6 +137,15 @@ def array_from_npy(content: bytes) -> NDArray[Any]:
     if array.dtype.kind not in _DTYPE_KINDS or file.read(1):
         raise EncodingError(f"an array of {array.dtype} is not one of numbers, or is too long")
     return array
+
+
+def _encode_schedule_argument(value: LoopAddress | BlockAddress | IndexMapText) -> object:
+    match value:
+        case LoopAddress():
+            return {"loop": [value.block, value.depth]}
+        case BlockAddress():
+            return {"block": value.name}
+    return {"dict": [["index map", value.text]]}  # which the step reads back
 
 
 def _encode_array(value: object, table: ObjectTable) -> object:

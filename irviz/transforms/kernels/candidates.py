@@ -18,8 +18,8 @@ from tvm import ir, tirx
 from irviz.errors import RunError
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_diff import distances
-from irviz.model.runs.tolerance import kernel_tolerance
+from irviz.model.runs.array_diff import compare_arrays
+from irviz.model.runs.tolerance import kernel_tolerance, largest_number
 from irviz.runtime.kernels import compiled, is_closed
 from irviz.runtime.run_errors import error_summary
 from irviz.transforms.kernels.call_targets import (
@@ -193,12 +193,13 @@ def _judged(
         if any(a.tobytes() != b.tobytes() for a, b in zip(inputs, kept, strict=True)):
             return EquivalenceResult(Equivalence.FAILED, "it writes into its inputs")
         for a, b in zip(made, wanted, strict=True):
-            is_equal &= a.tobytes() == b.tobytes()
-            difference, is_close, where, size = _compared(a, b)
-            top = max(top, size)
-            if not is_close and (not words or difference > largest):
+            diff = compare_arrays(a, b, kernel_tolerance(b))
+            is_equal &= diff.is_equal
+            top = max(top, largest_number(b))
+            if diff.past and (not words or diff.max_abs > largest):
+                where = tuple(map(int, np.unravel_index(diff.worst or 0, b.shape)))
                 words = f"at {where} it gives {a[where]:.4g} where {b[where]:.4g} is wanted"
-            largest = max(largest, difference)
+            largest = max(largest, diff.max_abs)
     if is_equal:
         return EquivalenceResult(Equivalence.EQUAL, "equal on sample inputs")
     if not words:
@@ -207,19 +208,6 @@ def _judged(
     return EquivalenceResult(
         Equivalence.DIFFERENT, f"computes something else: max |Δ| {largest:.3g}; {words}"
     )
-
-
-def _compared(array: Array, wanted: Array) -> tuple[float, bool, tuple[int, ...], float]:
-    """Return max |Δ|, whether that is rounding, the index of the worst, and the largest number."""
-    if array.size == 0:
-        return 0.0, True, (), 0.0
-    apart, limit = distances(array, wanted), kernel_tolerance(wanted)
-    numbers = np.abs(wanted.astype(np.float64))
-    numbers[~np.isfinite(numbers)] = 0.0
-    allowed = limit.absolute + limit.relative * numbers
-    where = np.unravel_index(int(np.argmax(apart - allowed)), apart.shape)
-    is_close = bool((apart <= allowed).all())
-    return float(apart.max()), is_close, tuple(map(int, where)), float(numbers.max())
 
 
 def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> list[Array]:

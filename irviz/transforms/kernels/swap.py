@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from types import MappingProxyType
 
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
@@ -41,6 +42,11 @@ class Swap(Transform):
         function: The Relax function.
         matching: Only the calls that match this pattern of `tvm.relax.dpl`.
     """
+
+    kind = "swap"
+    saved = MappingProxyType(
+        {"callee": str, "replacement": str, "node": str | None, "function": str}
+    )
 
     callee: str
     replacement: str
@@ -181,6 +187,9 @@ def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
 @dataclass(frozen=True)
 class UpdateFunction(Transform):
     """Replace the module's PrimFunc of this name."""
+
+    kind = "update"
+    saved = MappingProxyType({"name": str, "prim_func": tirx.PrimFunc})
 
     name: str
     prim_func: tirx.PrimFunc

@@ -72,9 +72,7 @@ class TVMPass(Transform):
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        given = f"{self.label} was given as an object, with"
-        absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
-        write_by_name(self.label, script, before, after, absent, differs)
+        write_by_name(self.label, script, before, after, f"{self.label} was given as an object")
 
     def write_failing(self, script: PythonScript) -> None:
         """Write the catalog's passes of these names."""
@@ -115,28 +113,23 @@ def default_pass_call(name: str) -> PassCall | None:
 
 
 def write_by_name(
-    name: str,
-    script: PythonScript,
-    before: ir.IRModule,
-    after: ir.IRModule,
-    absent: str,
-    differs: str,
+    name: str, script: PythonScript, before: ir.IRModule, after: ir.IRModule, known: str
 ) -> None:
     """Write the catalog's pass of this name, if it turns one module into the other.
 
-    Raises UnwritableError with `absent` if there is no such pass, with `differs` if it gives
-    another module in the current PassContext.
+    Raises UnwritableError if there is no such pass, or it gives another module in the current
+    PassContext; the message begins with how the pass is known.
     """
     call = default_pass_call(name)
     if call is None:
-        raise UnwritableError(absent)
+        raise UnwritableError(f"{known}, and no pass of the catalog is called that")
     try:
         # on a copy, because some passes modify the module that they are given
         is_same = structural_equal(call(before.clone()), after)
     except Exception:  # it needs other arguments, or a context that has been left
         is_same = False
     if not is_same:
-        raise UnwritableError(differs)
+        raise UnwritableError(f"{known}, with arguments of its own")
     call.write(script, before, after)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tvm import ir, relax
@@ -36,6 +37,9 @@ class Rewrite(Transform):
         rewriter: What TVM's `rewrite_call` or `rewrite_bindings` takes, for a pattern object.
         function: The only function to rewrite, "" for all.
     """
+
+    kind = "rewrite"
+    saved = MappingProxyType({"name": str, "pattern": ir.IRModule, "function": str})
 
     name: str
     pattern: Pattern | ir.IRModule | Build | PortableFunction

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import tvm
@@ -16,7 +14,7 @@ from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
 from irviz.ir.tensor_array import tensor_array
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
 _MOST_NAMED = 8
@@ -27,11 +25,15 @@ _MOST_NAMED = 8
 class BindParams(Transform):
     """Bind parameters of one function, by name, to constants."""
 
-    kind = "bind"
-    saved = MappingProxyType({"params": dict, "function": str})
+    saved_as = SavedAs("bind", {"params": dict, "function": str})
 
     params: Mapping[str, tvm.runtime.Tensor]
     function: str = "main"
+
+    def __post_init__(self) -> None:
+        """Check that there are tensors: a file may say otherwise."""
+        if not all(isinstance(one, tvm.runtime.Tensor) for one in self.params.values()):
+            raise TransformError("its params are not all tensors")
 
     @property
     def label(self) -> str:
@@ -43,13 +45,6 @@ class BindParams(Transform):
     def constant_names(self) -> Mapping[tvm.runtime.Tensor, str]:
         """The parameters' names by the tensors that replace them."""
         return {tensor: name for name, tensor in self.params.items()}
-
-    @classmethod
-    def restored(cls, values: Mapping[str, Any]) -> BindParams:
-        """Return the transform; raise TransformError unless all parameters are tensors."""
-        if not all(isinstance(one, tvm.runtime.Tensor) for one in values["params"].values()):
-            raise TransformError("its params are not all tensors")
-        return cls(**values)
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002
         """Write the pass, with the arrays by name."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, UnionType
+from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any, ClassVar
 
 import tvm
@@ -15,15 +16,21 @@ from irviz.transforms.python_script import PythonScript, UnwritableError
 Apply = Callable[[ir.IRModule], ir.IRModule]
 
 
-class Transform(ABC):
-    """A function from module to module that has a label and can be written as Python.
+@dataclass(frozen=True)
+class SavedAs:
+    """What a session file calls a kind of transform, and the fields that describe one there.
 
-    `kind` is what a session file calls such a transform, "" where it has the label alone; `saved`
-    has the fields that describe one there, with the types of their values.
+    Without a kind, the file has only the label.
     """
 
-    kind: ClassVar[str] = ""
-    saved: ClassVar[Mapping[str, type | UnionType]] = MappingProxyType({})
+    kind: str = ""
+    fields: Mapping[str, type | UnionType] = field(default_factory=dict)
+
+
+class Transform(ABC):
+    """A function from module to module that has a label and can be written as Python."""
+
+    saved_as: ClassVar = SavedAs()
 
     @property
     @abstractmethod
@@ -55,10 +62,10 @@ class Transform(ABC):
 
     def saved_values(self) -> Mapping[str, object] | None:
         """Return the values of the saved fields, None if these do not say all."""
-        others = vars(self).keys() - self.saved.keys()
-        if not self.kind or any(getattr(self, name) is not None for name in others):
-            return None
-        return {name: getattr(self, name) for name in self.saved}
+        fields, has = self.saved_as.fields, vars(self)
+        is_all = all(isinstance(has[name], expected) for name, expected in fields.items())
+        is_all = is_all and all(has[name] is None for name in has.keys() - fields.keys())
+        return {name: has[name] for name in fields} if is_all else None
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Transform:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import tvm
 from tvm import ir, tirx
@@ -22,7 +21,7 @@ from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recordings.recorded_stages import RecordedPass
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 Description = Mapping[str, object]
 
@@ -40,8 +39,7 @@ class LabelOnly(Transform):
     `is_pass` says that the label is the name of a pass.
     """
 
-    kind = "label"
-    saved = MappingProxyType({"label": str, "is_pass": bool})
+    saved_as = SavedAs("label", {"label": str, "is_pass": bool})
 
     label: str = ""
     is_pass: bool = False
@@ -61,24 +59,19 @@ class LabelOnly(Transform):
         write_by_name(self.label, script, before, after, known)
 
 
-_KINDS: Mapping[str, type[Transform]] = {
-    one.kind: one
-    for one in (
-        *(BindParams, Swap, UpdateFunction, PassCall, ScheduleStep, RecordedPass, Rewrite),
-        LabelOnly,
-    )
-}
+_CLASSES = (
+    *(BindParams, Swap, UpdateFunction, PassCall, ScheduleStep, RecordedPass, Rewrite),
+    LabelOnly,
+)
+_KINDS: Mapping[str, type[Transform]] = {one.saved_as.kind: one for one in _CLASSES}
 
 
 def describe(transform: Transform) -> Description:
     """Return the values that `restore` needs, or else only the transform's label."""
-    values = transform.saved_values()
-    if values is None or not all(
-        isinstance(value, transform.saved[name]) and (_is_plain(value) or isinstance(value, _IR))
-        for name, value in values.items()
-    ):
-        return describe(LabelOnly(transform.label, isinstance(transform, TVMPass)))
-    return {"kind": transform.kind, **values}
+    kind, values = transform.saved_as.kind, transform.saved_values() or {}
+    if kind and values and all(isinstance(v, _IR) or _is_plain(v) for v in values.values()):
+        return {"kind": kind, **values}
+    return describe(LabelOnly(transform.label, isinstance(transform, TVMPass)))
 
 
 def restore(description: Description) -> Transform:
@@ -87,8 +80,9 @@ def restore(description: Description) -> Transform:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise EncodingError(f"{brief(kind)} is not a kind of transform")
     made = _KINDS[kind]
-    values = {name: description.get(name) for name in made.saved}
-    for name, expected in made.saved.items():
+    fields = made.saved_as.fields
+    values = {name: description.get(name) for name in fields}
+    for name, expected in fields.items():
         if not isinstance(values[name], expected):
             words = getattr(expected, "__name__", expected)
             raise EncodingError(

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from types import MappingProxyType
 
 from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern
@@ -27,7 +26,7 @@ from irviz.transforms.python_script import (
     source_of,
     tvmscript_source,
 )
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,8 @@ class Swap(Transform):
         matching: Only the calls that match this pattern of `tvm.relax.dpl`.
     """
 
-    kind = "swap"
-    saved = MappingProxyType(
-        {"callee": str, "replacement": str, "node": str | None, "function": str}
+    saved_as = SavedAs(
+        "swap", {"callee": str, "replacement": str, "node": str | None, "function": str}
     )
 
     callee: str
@@ -188,8 +186,7 @@ def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
 class UpdateFunction(Transform):
     """Replace the module's PrimFunc of this name."""
 
-    kind = "update"
-    saved = MappingProxyType({"name": str, "prim_func": tirx.PrimFunc})
+    saved_as = SavedAs("update", {"name": str, "prim_func": tirx.PrimFunc})
 
     name: str
     prim_func: tirx.PrimFunc

@@ -29,7 +29,7 @@ from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 from irviz.worker.captured_output import captured_stderr
 
 _TARGET = "target"  # the parameter that the catalog adds to passes that need a target
@@ -45,8 +45,7 @@ class PassCall(Transform):
     entry is not TVM's.
     """
 
-    kind = "pass"
-    saved = types.MappingProxyType({"name": str, "arguments": dict})
+    saved_as = SavedAs("pass", {"name": str, "arguments": dict})
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TypeAlias
 
 from tvm import ir, relax
@@ -16,7 +15,7 @@ from irviz.ir.module_functions import relax_function, relax_functions, with_func
 from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 Rewriter: TypeAlias = Callable[..., object]
 Pattern: TypeAlias = dpl.DFPattern | dpl.PatternContext
@@ -38,8 +37,7 @@ class Rewrite(Transform):
         function: The only function to rewrite, "" for all.
     """
 
-    kind = "rewrite"
-    saved = MappingProxyType({"name": str, "pattern": ir.IRModule, "function": str})
+    saved_as = SavedAs("rewrite", {"name": str, "pattern": ir.IRModule, "function": str})
 
     name: str
     pattern: Pattern | ir.IRModule | Build | PortableFunction

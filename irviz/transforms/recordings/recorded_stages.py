@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import tvm
 from tvm import ir
@@ -18,7 +17,7 @@ from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.recordings.pass_log import PassRun, short_line
 from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 
@@ -30,8 +29,7 @@ OUTSIDE = "outside of passes"
 class RecordedPass(Transform):
     """A pass that was recorded; only its name is known, not its arguments."""
 
-    kind = "recorded"
-    saved = MappingProxyType({"name": str})
+    saved_as = SavedAs("recorded", {"name": str})
 
     name: str
 

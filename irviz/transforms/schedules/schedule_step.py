@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from tvm import ir, s_tir, tirx
@@ -19,7 +18,7 @@ from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
-from irviz.transforms.transform import Apply, Transform
+from irviz.transforms.transform import Apply, SavedAs, Transform
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,7 @@ class ScheduleStep(Transform):
     BlockAddress, index maps as IndexMapText, everything else as plain values.
     """
 
-    kind = "schedule"
-    saved = MappingProxyType({"function": str, "primitive": str, "arguments": dict})
+    saved_as = SavedAs("schedule", {"function": str, "primitive": str, "arguments": dict})
 
     function: str
     primitive: str

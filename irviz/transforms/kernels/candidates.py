@@ -17,6 +17,7 @@ from tvm import ir, tirx
 
 from irviz.errors import RunError
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
+from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.model.runs.tolerance import kernel_tolerance, largest_number
@@ -62,9 +63,6 @@ Value = TypeVar("Value")
 Result = TypeVar("Result")
 Runnable: TypeAlias = tirx.PrimFunc | Callable[..., None]
 """A function of tensors or arrays: inputs first, then the outputs to write into."""
-
-SECONDS = 10.0
-"""The time limit for all candidates of a call; a single one gets half of it."""
 
 _FAILED = "it failed on sample inputs"
 _MOST_BUILT = 64
@@ -122,15 +120,15 @@ def compare_on_samples(
         return TRIES.call(_answer, samples, reference, some, bool(here), seconds=seconds)
 
     try:
-        given = ask(sent, SECONDS)
+        given = ask(sent, CANDIDATES_SECONDS)
     except WorkerError:
         try:
-            given = ask({}, SECONDS / 2)
+            given = ask({}, CANDIDATES_SECONDS / 2)
         except WorkerError as failure:
             return found | dict.fromkeys([*sent, *here], _never_tried(str(failure)))
         for name, one in sent.items():
             try:
-                alone = ask({name: one}, SECONDS / 2)
+                alone = ask({name: one}, CANDIDATES_SECONDS / 2)
             except WorkerError as failure:  # noqa: PERF203 - each is asked for by itself
                 found[name] = EquivalenceResult(Equivalence.FAILED, str(failure))
             else:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -312,13 +313,6 @@ class Candidate:
         return self.reason == _PENDING.reason
 
 
-_tried: OrderedDict[
-    tuple[ir.IRModule, str, NodeId], tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]
-] = OrderedDict()
-"""The candidates of recent calls, and the functions that they were chosen from."""
-_tried_lock = Lock()
-
-
 def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate, ...]:
     """Return the possible replacements of a node's callee, those that compute the same first.
 
@@ -339,18 +333,19 @@ def iter_candidates(
     here = dps_calls(relax_function(mod, function)).get(node)
     if here is None:
         return
-    targets, call = call_targets(mod), (mod, function, node)
-    with _tried_lock:
-        known = _tried.get(call)
-    if known is not None and known[0] == targets:
-        yield known[1]
+    targets, known = call_targets(mod), _known(mod, function, node)
+    if known and known[0][0] == targets:
+        yield known[0][1]
         return
     for found in _iter_candidates(mod, here, targets):
         yield found
-    with _tried_lock:
-        _tried[call] = targets, found
-        while len(_tried) > _MOST_CALLS:
-            _tried.popitem(last=False)
+    known[:] = [(targets, found)]
+
+
+@lru_cache(maxsize=_MOST_CALLS)
+def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]]:
+    """Return a list for a call's candidates, and for the functions that they were chosen from."""
+    return []
 
 
 def _iter_candidates(

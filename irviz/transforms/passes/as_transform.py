@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FunctionType
 from typing import NoReturn
 
@@ -40,7 +41,7 @@ class TVMPass(Transform):
         if (named := default_pass_call(self.label)) is not None:
             return named
         calls = tuple(call for call in self._parts if call is not None)
-        return _InOrder(calls) if len(calls) == len(self._parts) else None
+        return partial(_in_order, calls) if len(calls) == len(self._parts) else None
 
     @property
     def evaluates_code(self) -> bool:
@@ -84,17 +85,10 @@ class TVMPass(Transform):
             call.write_failing(script)
 
 
-@dataclass(frozen=True)
-class _InOrder:
-    """Passes that run in sequence."""
-
-    calls: tuple[PassCall, ...]
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run each pass on the result of the one before."""
-        for call in self.calls:
-            mod = call(mod)
-        return mod
+def _in_order(calls: Sequence[PassCall], mod: ir.IRModule) -> ir.IRModule:
+    for call in calls:
+        mod = call(mod)
+    return mod
 
 
 def _leaf_names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:

@@ -74,15 +74,17 @@ def _at(values: list[Any], index: object, what: str) -> Any:
 
 def encode(value: object, table: ObjectTable) -> object:
     """Return a value in JSON's types; raise EncodingError if it is not a plain value."""
+    if value is None or isinstance(value, str) or type(value) in (bool, int, float):
+        return value
     match value:
-        case None | bool() | str():
-            return value
-        case int() | float() if type(value) in (int, float):
-            return value
         case ShapeValue():
             return {"shape": list(map(int, value.dims))}
-        case LoopAddress() | BlockAddress() | IndexMapText():
-            return _encode_schedule_argument(value)
+        case LoopAddress():
+            return {"loop": [value.block, value.depth]}
+        case BlockAddress():
+            return {"block": value.name}
+        case IndexMapText():
+            return {"dict": [["index map", value.text]]}  # which the step reads back
         case list() | tuple():
             kind = "list" if isinstance(value, list) else "tuple"
             return {kind: [encode(one, table) for one in value]}
@@ -137,15 +139,6 @@ def array_from_npy(content: bytes) -> NDArray[Any]:
     if array.dtype.kind not in _DTYPE_KINDS or file.read(1):
         raise EncodingError(f"an array of {array.dtype} is not one of numbers, or is too long")
     return array
-
-
-def _encode_schedule_argument(value: LoopAddress | BlockAddress | IndexMapText) -> object:
-    match value:
-        case LoopAddress():
-            return {"loop": [value.block, value.depth]}
-        case BlockAddress():
-            return {"block": value.name}
-    return {"dict": [["index map", value.text]]}  # which the step reads back
 
 
 def _encode_array(value: object, table: ObjectTable) -> object:

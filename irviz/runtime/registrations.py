@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +30,10 @@ def observe_registrations() -> None:
 def python_function(name: str) -> Callable[..., object] | None:
     """Return the Python function registered with TVM under a name, None if none is known."""
     registered = tvm_ffi.get_global_func(name, allow_missing=True)
-    pairs = (pair for pairs in _seen.values() for pair in pairs)
+    if registered is None:
+        return None
+    others = itertools.chain.from_iterable(_seen.values())  # it may have been given this name later
+    pairs = itertools.chain(_seen.get(name, ()), others)
     return next((function for made, function in pairs if made.same_as(registered)), None)
 
 

@@ -39,9 +39,10 @@ from irviz.explorer.viewer.schema import (
 )
 from irviz.explorer.viewer_traits import details, functions, moved, status_data, viewer_data
 from irviz.ir.module_functions import drawable_functions
+from irviz.limits import OPERATION_SECONDS
 from irviz.model.runs.trace import NodeValue
 from irviz.runtime.run import TraceRequest
-from irviz.session.operation_limits import SECONDS, limited_together
+from irviz.session.operation_limits import limited_together
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.templating import render
@@ -97,7 +98,7 @@ def page_in_steps(state: State) -> Generator[str, None, str]:
 
     Yields progress messages.
     """
-    seconds = SECONDS * len(state.session.stages)
+    seconds = OPERATION_SECONDS * len(state.session.stages)
     recording = yield from limited_together(record_in_steps(state), seconds)
     values: dict[str, int] = {}
     shortened = _shortened(recording, values)

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import cloudpickle
 
+from irviz.limits import FILE_SECONDS
 from irviz.loaders.file_errors import FileError, brief, one_line
 from irviz.worker.memory_limit import free_memory, limited_memory
 
 MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
-SECONDS = 120.0
-"""The time limit for opening a file of any size."""
 _TEXT_SECONDS, _CHARACTERS_A_SECOND = 9.5, 20_000
 """The time limit for opening a short text, and what is read of a long one: an old one is upgraded
 first, which takes most of that."""
@@ -64,7 +63,8 @@ def seconds_for(size: int, *, is_text: bool) -> float:
 
     Binary kinds may need the import of a framework, which alone takes seconds.
     """
-    return min(SECONDS, _TEXT_SECONDS + size / _CHARACTERS_A_SECOND) if is_text else SECONDS
+    most = _TEXT_SECONDS + size / _CHARACTERS_A_SECOND if is_text else FILE_SECONDS
+    return min(FILE_SECONDS, most)
 
 
 def max_unpacked(size: int) -> int:

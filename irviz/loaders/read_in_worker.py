@@ -10,8 +10,9 @@ from tvm import ir
 
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
+from irviz.limits import FILE_SECONDS
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, SECONDS, memory_share
+from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, memory_share
 from irviz.worker.memory_limit import limited_memory
 from irviz.worker.supervisor import TRIES, CancelledError, CrashedError, StartError, TimedOutError
 
@@ -19,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def read_in_worker(
-    read: Callable[..., Result], *arguments: object, seconds: float = SECONDS
+    read: Callable[..., Result], *arguments: object, seconds: float = FILE_SECONDS
 ) -> Result:
     """Read a file in the worker with `read`, within limits of time and memory.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
@@ -13,10 +12,7 @@ from tvm import ir, relax
 
 from irviz.errors import IrvizError
 from irviz.runtime.module_bytes import by_value
-
-# machine words of tvm_ffi's ExternCFunctionObjImpl: reference counts, type, deleter, call, C++
-# call; then the closure, its caller and its deleter
-_CLOSURE, _CALLER, _SIZE = 5, 6, 8
+from irviz.runtime.registrations import python_function
 
 _sent: dict[str, tuple[bytes, Callable[..., object]]] = {}
 """The received functions by name; those registered with TVM look here at each call."""
@@ -84,36 +80,6 @@ def install_callees(packed: Mapping[str, bytes]) -> None:
                 ) from failure
 
 
-def python_function(name: str) -> Callable[..., object] | None:
-    """Return the Python function registered with TVM under a name, None if there is none.
-
-    TVM has no way to get a Python function back, but its object contains the pointer. The layout
-    of that object is learned from a known function; objects with another layout are not read.
-    """
-    packed = tvm.get_global_func(name, allow_missing=True)
-    known = _known_layout()
-    if packed is None or known is None:
-        return None
-    address = packed.__chandle__()
-    if _words(address, _CLOSURE)[1:] != known[0] or _words(address, _SIZE)[_CALLER:] != known[1]:
-        return None
-    function = ctypes.cast(_words(_words(address, _SIZE)[_CLOSURE], 1)[0], ctypes.py_object).value
-    return function if callable(function) else None
-
-
-@lru_cache(maxsize=1)
-def _known_layout() -> tuple[list[int], list[int]] | None:
-    """Return the words before and after the pointer in the object of a known function."""
-
-    def known() -> None: ...
-
-    packed = tvm_ffi.convert(known)
-    words = _words(packed.__chandle__(), _SIZE)
-    if _words(words[_CLOSURE], 1)[0] != id(known):
-        return None  # tvm_ffi has another layout than expected
-    return words[1:_CLOSURE], words[_CALLER:]
-
-
 def _packed(name: str, function: Callable[..., object]) -> bytes:
     try:
         return by_value(function)
@@ -122,10 +88,6 @@ def _packed(name: str, function: Callable[..., object]) -> bytes:
             f"{name!r} cannot be sent to the process that runs it: {failure}. Run with "
             "isolate=False, or let it make what it needs when it is called"
         ) from failure
-
-
-def _words(address: int, count: int) -> list[int]:
-    return list((ctypes.c_size_t * count).from_address(address))
 
 
 def _latest(name: str) -> Callable[..., object]:

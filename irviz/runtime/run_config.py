@@ -7,13 +7,12 @@ import re
 from dataclasses import dataclass, replace
 
 from irviz.errors import InputError, RunError
+from irviz.limits import RUN_SECONDS
 from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
 from irviz.runtime.run_errors import error_summary
 from irviz.runtime.vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
-RUN_SECONDS = 60.0
-"""The default time limit of a run."""
 _LEAST_MEMORY = 32 * 2**20
 """With less memory LLVM may hang instead of raising an error."""
 

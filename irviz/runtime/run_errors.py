@@ -30,7 +30,7 @@ _KNOWN = (
     (
         r"Cannot find ffi::Function (\S+) in",
         "it calls {!r}, which nothing defines: replace the call, or register a function of that "
-        "name with tvm.register_global_func",
+        "name after `import irviz`, with tvm.register_global_func or irviz.library.register",
     ),
     (
         r"CodeGenVM cannot emit this Relax operator[^\0]*Offending call:\s*(.+)",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from irviz.errors import RunError
+from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.runtime.remote_vm import BuiltModule
 from irviz.runtime.run_function import CalledFunction, ModuleOf, build
 from irviz.worker.progress import report_progress
@@ -17,8 +18,6 @@ BUDGET = 2.0
 """The approximate time of all calls together, if calls are short."""
 _LEAST_SECONDS = 1e-7
 """Less than any call takes, because a clock may return zero."""
-_MOST_SECONDS = 20.0
-"""The time limit of all calls together, if calls are long."""
 _LONG_SECONDS = 0.3
 """In calls this long, the overhead of the first call is negligible."""
 LEAST_ROUNDS = 6
@@ -61,7 +60,7 @@ def _timed(
     calls = [_call(job, one, placed) for job, one in zip(jobs, built, strict=True)]
     report_progress("warming up")
     once = [_warm_up(call) for call in calls]
-    fitting = int(_MOST_SECONDS / max(sum(once), _LEAST_SECONDS))
+    fitting = int(TIMED_CALLS_SECONDS / max(sum(once), _LEAST_SECONDS))
     rounds = min(rounds, max(fitting, LEAST_ROUNDS))
     each = budget / (rounds * max(len(jobs), 1))
     counts = [max(int(each / max(seconds, _LEAST_SECONDS)), 1) for seconds in once]

@@ -17,12 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from irviz.errors import LimitError
+from irviz.limits import OPERATION_BYTES, OPERATION_SECONDS
 from irviz.transforms.stage import Stage
 
-SECONDS = 6.0
-"""The processor time of one operation."""
-BYTES = 400 << 20
-"""How much more memory the process may have at the end of an operation than before."""
 _POLL_SECONDS = 0.02
 _RAISE_AGAIN_SECONDS = 0.2  # Python drops what is raised in a finalizer or a callback of its GC
 _STATM = Path("/proc/self/statm")
@@ -63,8 +60,8 @@ def limited(what: str, *stages: Stage) -> Iterator[None]:
     if _of_thread.is_limited or not any(stage.files for stage in stages):
         yield
         return
-    end = _of_thread.end
-    watch = _Watch(SECONDS if end is None else min(SECONDS, end - time.monotonic()))
+    left = OPERATION_SECONDS if _of_thread.end is None else _of_thread.end - time.monotonic()
+    watch = _Watch(min(OPERATION_SECONDS, left))
     _of_thread.is_limited = True
     try:
         try:
@@ -160,8 +157,8 @@ class _Watch:
             pass
         elif self.seconds() > self._most:
             self.reason = f"takes more than {self._most:.2g} s of processor time"
-        elif memory - self._memory > BYTES:
-            self.reason = f"takes more than {BYTES >> 20} MB of memory"
+        elif memory - self._memory > OPERATION_BYTES:
+            self.reason = f"takes more than {OPERATION_BYTES >> 20} MB of memory"
         now = time.monotonic()
         if self.reason and now - self._raised > _RAISE_AGAIN_SECONDS:
             self._raised = now

@@ -30,6 +30,7 @@ from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
+from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.runtime.argument_lists import Array
 from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, TraceRequest, run
@@ -50,9 +51,6 @@ from irviz.transforms.simpler_modules import (
 from irviz.units import format_duration
 from irviz.worker.supervisor import TRIES, WorkerError
 
-SECONDS = 60.0
-"""The default time limit of a reduction."""
-_TRY_SECONDS = 20.0
 _NAME_END = re.compile(r"[:,;(]")
 
 
@@ -110,7 +108,7 @@ def reduce(
     still_fails: Callable[[ir.IRModule], object] | None = None,
     *,
     function: str = "",
-    seconds: float = SECONDS,
+    seconds: float = REDUCTION_SECONDS,
     progress: Progress | None = None,
     cancel: threading.Event | None = None,
 ) -> Reduction:
@@ -265,7 +263,7 @@ class _Search:
                 now, first = (count_bindings(one, self._function) for one in (mod, self._mod))
                 self._progress(first - now, first, f"try {self.tries}")
             well_formed = partial(_well_formed, step=step)
-            simpler = try_transform(mod, well_formed, keep=True, seconds=_TRY_SECONDS).module
+            simpler = try_transform(mod, well_formed, keep=True, seconds=TRY_SECONDS).module
             with contextlib.suppress(Exception):  # the check may raise anything
                 if simpler is not None and self._fails(simpler):
                     return simpler
@@ -327,7 +325,7 @@ def _outcome_in_worker(
 
     def outcome(mod: ir.IRModule) -> str:
         try:
-            fails = TRIES.call(_call, portable, pack_module(mod, whole=True), seconds=_TRY_SECONDS)
+            fails = TRIES.call(_call, portable, pack_module(mod, whole=True), seconds=TRY_SECONDS)
         except WorkerError as failure:
             return type(failure).__name__
         return "fails" if fails else ""

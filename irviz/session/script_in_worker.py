@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from irviz.errors import RunError
 from irviz.ir.module_functions import drawable_functions
+from irviz.limits import SCRIPT_SECONDS
 from irviz.loaders.tvm_json import read_objects
 from irviz.runtime.run import CallInputs
 from irviz.session.saving.session_file import decode_session, encode_session
@@ -14,9 +15,6 @@ from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree, to_script
 from irviz.worker.supervisor import TRIES, WorkerError
-
-_SECONDS = 8.0
-"""For each stage."""
 
 
 def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScript:
@@ -29,7 +27,7 @@ def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScri
     function = next(name for stage in stages for name in drawable_functions(stage.module))
     entries = encode_session(SessionState(tree, function, CallInputs(), state.run_config))
     try:
-        return TRIES.call(_write_script, entries, seconds=_SECONDS * len(stages))
+        return TRIES.call(_write_script, entries, seconds=SCRIPT_SECONDS * len(stages))
     except WorkerError as failure:
         raise RunError(f"the script could not be written: {failure}") from failure
 

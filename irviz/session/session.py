@@ -26,6 +26,7 @@ from irviz.errors import (
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
+from irviz.limits import RUN_SECONDS
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
@@ -39,7 +40,6 @@ from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
-from irviz.runtime.run_config import RUN_SECONDS
 from irviz.runtime.simulate_memory import memory_use
 from irviz.session import divergence_report, run_stages
 from irviz.session.blame import Blame, blame

@@ -9,6 +9,7 @@ from tvm import ir
 
 import irviz.ir.module_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
+from irviz.limits import PASSES_SECONDS
 from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.stage import Stage
@@ -20,10 +21,6 @@ from irviz.worker.supervisor import TRIES, WorkerError
 # --- try in worker -----------------------------------------------------------------------------
 #
 # Try a transform in a separate process, which it may crash.
-
-
-SECONDS = 120.0
-"""The time limit for a transform, if no shorter one is given."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ def try_transform(
     *,
     look: bool = False,
     keep: bool = False,
-    seconds: float = SECONDS,
+    seconds: float = PASSES_SECONDS,
 ) -> TrialOutcome:
     """Apply a transform in the worker; with `look` compare the modules, with `keep` return the new.
 
@@ -99,7 +96,7 @@ def apply_transform(
     new_id: str,
     *,
     isolate: bool = True,
-    seconds: float = SECONDS,
+    seconds: float = PASSES_SECONDS,
 ) -> Stage:
     """Return the stage that a transform produces from another.
 

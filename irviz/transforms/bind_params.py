@@ -14,7 +14,7 @@ from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
 from irviz.ir.tensor_array import tensor_array
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
 _MOST_NAMED = 8
@@ -25,8 +25,15 @@ _MOST_NAMED = 8
 class BindParams(Transform):
     """Bind parameters of one function, by name, to constants."""
 
+    saved_as = SavedAs("bind", {"params": dict, "function": str})
+
     params: Mapping[str, tvm.runtime.Tensor]
     function: str = "main"
+
+    def __post_init__(self) -> None:
+        """Check that there are tensors: a file may say otherwise."""
+        if not all(isinstance(one, tvm.runtime.Tensor) for one in self.params.values()):
+            raise TransformError("its params are not all tensors")
 
     @property
     def label(self) -> str:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import cloudpickle
 
 from irviz.errors import IrvizError, LoadError
+from irviz.limits import CALL_SECONDS
 from irviz.worker.answers import (
     UnreadableAnswerError,
     answer_place,
@@ -42,8 +43,6 @@ Result = TypeVar("Result")
 OnProgress = Callable[[str], None]
 """Gets each new progress message."""
 
-SECONDS = 60.0
-"""The default time limit of a call."""
 _POLL_SECONDS = 0.05
 _PING_SECONDS = 5.0
 """How long a ready process may take to answer a ping before it is replaced."""
@@ -91,7 +90,7 @@ class Worker:
     def __init__(
         self,
         prepare: Callable[[], None] = load_tvm,
-        start_seconds: float = SECONDS,
+        start_seconds: float = CALL_SECONDS,
         *,
         ends_on_error: bool = False,
     ) -> None:
@@ -113,7 +112,7 @@ class Worker:
         self,
         function: Callable[..., Result],
         *arguments: object,
-        seconds: float = SECONDS,
+        seconds: float = CALL_SECONDS,
         memory: int | None = None,
         on_progress: OnProgress | None = None,
         on_output: OnProgress | None = None,

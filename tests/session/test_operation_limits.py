@@ -46,7 +46,7 @@ def opened(tmp_path):
 
 @pytest.fixture
 def few_seconds(monkeypatch):
-    monkeypatch.setattr(operation_limits, "SECONDS", 0.3)
+    monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.3)
 
 
 @pytest.mark.usefixtures("few_seconds")
@@ -66,7 +66,7 @@ def test_the_same_operation_on_modules_of_ones_own_is_not_limited(opened):
 
 
 def test_what_takes_too_much_memory_ends_in_words(opened, monkeypatch):
-    monkeypatch.setattr(operation_limits, "BYTES", 50 << 20)
+    monkeypatch.setattr(operation_limits, "OPERATION_BYTES", 50 << 20)
     (stage,) = opened(calls_that_call(1, 2)).stages
     match = "the work takes more than 50 MB of memory"
     with pytest.raises(irviz.LimitError, match=match), limited("the work", stage):
@@ -148,7 +148,7 @@ import cProfile, sys, time, types
 from irviz.errors import LimitError
 from irviz.session import operation_limits
 
-operation_limits.SECONDS = 0.2
+operation_limits.OPERATION_SECONDS = 0.2
 try:
     with operation_limits.limited("the work", types.SimpleNamespace(files=("a file",))):
         end = time.thread_time() + float(sys.argv[1])

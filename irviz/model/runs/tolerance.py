@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 _STEPS = 8
 _MOST_SCALE = 10.0
 _KERNELS = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2}
+"""Two kernels that compute the same differ by less, as they add some thousand numbers in another
+order; on random samples a kernel that computes something else differs by more."""
 _DEVIATIONS = 4.0
 """How many times √N·u an error may be, and how many times that of changed inputs."""
 
@@ -55,18 +57,21 @@ def scaled_tolerance(array: NDArray[np.generic], reference: NDArray[np.generic])
     among the numbers must not hide the others.
     """
     usual = default_tolerance(array.dtype, reference.dtype)
-    with np.errstate(all="ignore"):
-        numbers = np.abs(reference.astype(np.float64))
-    largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
-    return replace(usual, absolute=usual.absolute * min(_MOST_SCALE, largest))
+    scale = min(_MOST_SCALE, largest_number(reference))
+    return replace(usual, absolute=usual.absolute * scale)
 
 
 def kernel_tolerance(reference: NDArray[np.generic]) -> Tolerance:
     """Return the tolerance of a kernel, of which only samples are known and no operations."""
     relative = _KERNELS.get(reference.dtype.name, 0.0)
-    numbers = np.abs(reference.astype(np.float64))
-    largest = float(numbers[np.isfinite(numbers)].max(initial=0.0))
-    return Tolerance(relative, relative * largest)
+    return Tolerance(relative, relative * largest_number(reference))
+
+
+def largest_number(array: NDArray[np.generic]) -> float:
+    """Return the largest magnitude of the finite numbers, 0 if there is none."""
+    with np.errstate(all="ignore"):
+        numbers = np.abs(array.astype(np.float64))
+    return float(numbers[np.isfinite(numbers)].max(initial=0.0))
 
 
 def unit_roundoff(dtypes: Iterable[np.dtype[np.generic]]) -> float:

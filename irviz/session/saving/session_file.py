@@ -13,8 +13,9 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
+import msgspec
 import numpy as np
 import tvm
 from tvm import ir
@@ -447,33 +448,21 @@ def encode_layers(layers: Mapping[str, LayersByNode]) -> dict[str, object]:
     return {"layers": list(numbers), "functions": functions}
 
 
+class _Layers(msgspec.Struct):
+    """All layers, and the indices of those that each node of a function serves."""
+
+    layers: list[list[tuple[str, str]]]
+    functions: dict[str, dict[NodeId, list[Annotated[int, msgspec.Meta(ge=0)]]]]
+
+
 def decode_layers(data: object) -> dict[str, LayersByNode]:
     """Reverse `encode_layers`; raise EncodingError for other data."""
-    match data:
-        case {"layers": list() as rows, "functions": dict() as functions}:
-            layers = [_layer(row) for row in rows]
-            return {function: _nodes(nodes, layers) for function, nodes in functions.items()}
-    raise EncodingError(f"{brief(data)} is not the layers of a model")
-
-
-def _layer(row: Any) -> Layer:
-    match row:
-        case list() if all(_is_part(part) for part in row):
-            return tuple(LayerPart(*part) for part in row)
-    raise EncodingError(f"{brief(row)} is not a layer of a model")
-
-
-def _is_part(part: object) -> bool:
-    return isinstance(part, list) and len(part) == 2 and all(isinstance(n, str) for n in part)
-
-
-def _nodes(nodes: Any, layers: list[Layer]) -> LayersByNode:
-    found: dict[NodeId, tuple[Layer, ...]] = {}
-    if not isinstance(nodes, dict):
-        raise EncodingError(f"{brief(nodes)} is not the layers of a function's nodes")
-    for node, numbers in nodes.items():
-        is_list = isinstance(numbers, list) and all(type(n) is int for n in numbers)
-        if not is_list or not all(0 <= n < len(layers) for n in numbers):
-            raise EncodingError(f"{brief(numbers)} are not the layers of the node {brief(node)}")
-        found[NodeId(node)] = tuple(layers[n] for n in numbers)
-    return found
+    try:
+        found = msgspec.convert(data, _Layers)
+        layers = [tuple(LayerPart(*part) for part in row) for row in found.layers]
+        return {
+            function: {node: tuple(layers[n] for n in served) for node, served in nodes.items()}
+            for function, nodes in found.functions.items()
+        }
+    except (msgspec.ValidationError, IndexError) as failure:
+        raise EncodingError(f"its layers cannot be read: {failure}") from None

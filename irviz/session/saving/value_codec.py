@@ -18,6 +18,7 @@ from irviz.ir.check_arguments import ShapeValue
 from irviz.loaders.arrays.param_files import read_npy
 from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
+from irviz.transforms.schedules.index_map import IndexMapText
 
 _DTYPE_KINDS = "biufc"
 _SMALL_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -73,17 +74,17 @@ def _at(values: list[Any], index: object, what: str) -> Any:
 
 def encode(value: object, table: ObjectTable) -> object:
     """Return a value in JSON's types; raise EncodingError if it is not a plain value."""
+    if value is None or isinstance(value, str) or type(value) in (bool, int, float):
+        return value
     match value:
-        case None | bool() | str():
-            return value
-        case int() | float() if type(value) in (int, float):
-            return value
         case ShapeValue():
             return {"shape": list(map(int, value.dims))}
         case LoopAddress():
             return {"loop": [value.block, value.depth]}
         case BlockAddress():
             return {"block": value.name}
+        case IndexMapText():
+            return {"dict": [["index map", value.text]]}  # which the step reads back
         case list() | tuple():
             kind = "list" if isinstance(value, list) else "tuple"
             return {kind: [encode(one, table) for one in value]}

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -17,9 +18,10 @@ from tvm import ir, tirx
 
 from irviz.errors import RunError
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
+from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_diff import distances
-from irviz.model.runs.tolerance import kernel_tolerance
+from irviz.model.runs.array_diff import compare_arrays
+from irviz.model.runs.tolerance import kernel_tolerance, largest_number
 from irviz.runtime.kernels import compiled, is_closed
 from irviz.runtime.run_errors import error_summary
 from irviz.transforms.kernels.call_targets import (
@@ -62,9 +64,6 @@ Value = TypeVar("Value")
 Result = TypeVar("Result")
 Runnable: TypeAlias = tirx.PrimFunc | Callable[..., None]
 """A function of tensors or arrays: inputs first, then the outputs to write into."""
-
-SECONDS = 10.0
-"""The time limit for all candidates of a call; a single one gets half of it."""
 
 _FAILED = "it failed on sample inputs"
 _MOST_BUILT = 64
@@ -122,15 +121,15 @@ def compare_on_samples(
         return TRIES.call(_answer, samples, reference, some, bool(here), seconds=seconds)
 
     try:
-        given = ask(sent, SECONDS)
+        given = ask(sent, CANDIDATES_SECONDS)
     except WorkerError:
         try:
-            given = ask({}, SECONDS / 2)
+            given = ask({}, CANDIDATES_SECONDS / 2)
         except WorkerError as failure:
             return found | dict.fromkeys([*sent, *here], _never_tried(str(failure)))
         for name, one in sent.items():
             try:
-                alone = ask({name: one}, SECONDS / 2)
+                alone = ask({name: one}, CANDIDATES_SECONDS / 2)
             except WorkerError as failure:  # noqa: PERF203 - each is asked for by itself
                 found[name] = EquivalenceResult(Equivalence.FAILED, str(failure))
             else:
@@ -193,12 +192,13 @@ def _judged(
         if any(a.tobytes() != b.tobytes() for a, b in zip(inputs, kept, strict=True)):
             return EquivalenceResult(Equivalence.FAILED, "it writes into its inputs")
         for a, b in zip(made, wanted, strict=True):
-            is_equal &= a.tobytes() == b.tobytes()
-            difference, is_close, where, size = _compared(a, b)
-            top = max(top, size)
-            if not is_close and (not words or difference > largest):
+            diff = compare_arrays(a, b, kernel_tolerance(b))
+            is_equal &= diff.is_equal
+            top = max(top, largest_number(b))
+            if diff.past and (not words or diff.max_abs > largest):
+                where = tuple(map(int, np.unravel_index(diff.worst or 0, b.shape)))
                 words = f"at {where} it gives {a[where]:.4g} where {b[where]:.4g} is wanted"
-            largest = max(largest, difference)
+            largest = max(largest, diff.max_abs)
     if is_equal:
         return EquivalenceResult(Equivalence.EQUAL, "equal on sample inputs")
     if not words:
@@ -207,19 +207,6 @@ def _judged(
     return EquivalenceResult(
         Equivalence.DIFFERENT, f"computes something else: max |Δ| {largest:.3g}; {words}"
     )
-
-
-def _compared(array: Array, wanted: Array) -> tuple[float, bool, tuple[int, ...], float]:
-    """Return max |Δ|, whether that is rounding, the index of the worst, and the largest number."""
-    if array.size == 0:
-        return 0.0, True, (), 0.0
-    apart, limit = distances(array, wanted), kernel_tolerance(wanted)
-    numbers = np.abs(wanted.astype(np.float64))
-    numbers[~np.isfinite(numbers)] = 0.0
-    allowed = limit.absolute + limit.relative * numbers
-    where = np.unravel_index(int(np.argmax(apart - allowed)), apart.shape)
-    is_close = bool((apart <= allowed).all())
-    return float(apart.max()), is_close, tuple(map(int, where)), float(numbers.max())
 
 
 def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> list[Array]:
@@ -326,13 +313,6 @@ class Candidate:
         return self.reason == _PENDING.reason
 
 
-_tried: OrderedDict[
-    tuple[ir.IRModule, str, NodeId], tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]
-] = OrderedDict()
-"""The candidates of recent calls, and the functions that they were chosen from."""
-_tried_lock = Lock()
-
-
 def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate, ...]:
     """Return the possible replacements of a node's callee, those that compute the same first.
 
@@ -353,18 +333,19 @@ def iter_candidates(
     here = dps_calls(relax_function(mod, function)).get(node)
     if here is None:
         return
-    targets, call = call_targets(mod), (mod, function, node)
-    with _tried_lock:
-        known = _tried.get(call)
-    if known is not None and known[0] == targets:
-        yield known[1]
+    targets, known = call_targets(mod), _known(mod, function, node)
+    if known and known[0][0] == targets:
+        yield known[0][1]
         return
     for found in _iter_candidates(mod, here, targets):
         yield found
-    with _tried_lock:
-        _tried[call] = targets, found
-        while len(_tried) > _MOST_CALLS:
-            _tried.popitem(last=False)
+    known[:] = [(targets, found)]
+
+
+@lru_cache(maxsize=_MOST_CALLS)
+def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]]:
+    """Return a list for a call's candidates, and for the functions that they were chosen from."""
+    return []
 
 
 def _iter_candidates(

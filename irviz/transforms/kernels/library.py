@@ -18,6 +18,7 @@ import tvm
 from numpy.typing import NDArray
 from tvm import te, topi
 
+from irviz.runtime.registrations import python_function
 from irviz.transforms.entry_points import KERNELS, load_entry_points
 from irviz.transforms.kernels.te_definitions import (
     FLOATS,
@@ -238,8 +239,6 @@ __all__ = ["LibraryKernel", "define", "definitions", "is_current", "kernels", "r
 KernelFunction = Callable[..., object]
 
 _kernels: dict[str, LibraryKernel] = {}
-_exposed: dict[str, tvm.runtime.Object] = {}
-"""The functions that were registered with TVM for the kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,14 +305,12 @@ def kernels() -> Mapping[str, LibraryKernel]:
 
 def is_current(name: str) -> bool:
     """Tell whether TVM still calls the kernel of this name, and not a later registration."""
-    registered = tvm.get_global_func(name, allow_missing=True)
-    return name in _kernels and registered is not None and _exposed[name].same_as(registered)
+    return name in _kernels and isinstance(python_function(name), _TensorKernel)
 
 
 def _add(kernel: LibraryKernel) -> None:
     _kernels[kernel.name] = kernel
     tvm.register_global_func(kernel.name, _TensorKernel(kernel.name), override=True)
-    _exposed[kernel.name] = tvm.get_global_func(kernel.name)
 
 
 class _TensorKernel:

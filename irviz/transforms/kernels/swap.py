@@ -26,7 +26,7 @@ from irviz.transforms.python_script import (
     source_of,
     tvmscript_source,
 )
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class Swap(Transform):
         function: The Relax function.
         matching: Only the calls that match this pattern of `tvm.relax.dpl`.
     """
+
+    saved_as = SavedAs(
+        "swap", {"callee": str, "replacement": str, "node": str | None, "function": str}
+    )
 
     callee: str
     replacement: str
@@ -181,6 +185,8 @@ def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
 @dataclass(frozen=True)
 class UpdateFunction(Transform):
     """Replace the module's PrimFunc of this name."""
+
+    saved_as = SavedAs("update", {"name": str, "prim_func": tirx.PrimFunc})
 
     name: str
     prim_func: tirx.PrimFunc

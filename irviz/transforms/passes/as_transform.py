@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FunctionType
 from typing import NoReturn
 
@@ -40,7 +41,7 @@ class TVMPass(Transform):
         if (named := default_pass_call(self.label)) is not None:
             return named
         calls = tuple(call for call in self._parts if call is not None)
-        return _InOrder(calls) if len(calls) == len(self._parts) else None
+        return partial(_in_order, calls) if len(calls) == len(self._parts) else None
 
     @property
     def evaluates_code(self) -> bool:
@@ -72,9 +73,7 @@ class TVMPass(Transform):
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        given = f"{self.label} was given as an object, with"
-        absent, differs = f"{given} a module as its result", f"{given} arguments of its own"
-        write_by_name(self.label, script, before, after, absent, differs)
+        write_by_name(self.label, script, before, after, f"{self.label} was given as an object")
 
     def write_failing(self, script: PythonScript) -> None:
         """Write the catalog's passes of these names."""
@@ -86,17 +85,10 @@ class TVMPass(Transform):
             call.write_failing(script)
 
 
-@dataclass(frozen=True)
-class _InOrder:
-    """Passes that run in sequence."""
-
-    calls: tuple[PassCall, ...]
-
-    def __call__(self, mod: ir.IRModule) -> ir.IRModule:
-        """Run each pass on the result of the one before."""
-        for call in self.calls:
-            mod = call(mod)
-        return mod
+def _in_order(calls: Sequence[PassCall], mod: ir.IRModule) -> ir.IRModule:
+    for call in calls:
+        mod = call(mod)
+    return mod
 
 
 def _leaf_names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:
@@ -115,28 +107,23 @@ def default_pass_call(name: str) -> PassCall | None:
 
 
 def write_by_name(
-    name: str,
-    script: PythonScript,
-    before: ir.IRModule,
-    after: ir.IRModule,
-    absent: str,
-    differs: str,
+    name: str, script: PythonScript, before: ir.IRModule, after: ir.IRModule, known: str
 ) -> None:
     """Write the catalog's pass of this name, if it turns one module into the other.
 
-    Raises UnwritableError with `absent` if there is no such pass, with `differs` if it gives
-    another module in the current PassContext.
+    Raises UnwritableError if there is no such pass, or it gives another module in the current
+    PassContext; the message begins with how the pass is known.
     """
     call = default_pass_call(name)
     if call is None:
-        raise UnwritableError(absent)
+        raise UnwritableError(f"{known}, and no pass of the catalog is called that")
     try:
         # on a copy, because some passes modify the module that they are given
         is_same = structural_equal(call(before.clone()), after)
     except Exception:  # it needs other arguments, or a context that has been left
         is_same = False
     if not is_same:
-        raise UnwritableError(differs)
+        raise UnwritableError(f"{known}, with arguments of its own")
     call.write(script, before, after)
 
 

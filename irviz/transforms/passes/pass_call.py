@@ -5,12 +5,14 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import tvm
 from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
+from irviz.loaders.file_errors import brief
 from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import (
@@ -27,7 +29,7 @@ from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 from irviz.worker.captured_output import captured_stderr
 
 _TARGET = "target"  # the parameter that the catalog adds to passes that need a target
@@ -42,6 +44,8 @@ class PassCall(Transform):
     call can be pickled and applied to other modules. `own` is the user's function or rewrite if the
     entry is not TVM's.
     """
+
+    saved_as = SavedAs("pass", {"name": str, "arguments": dict})
 
     name: str
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -180,6 +184,31 @@ class PassCall(Transform):
             define_function(self.own.function, script)
         given = ", ".join(f"{name}={text}" for name, text in arguments.items())
         return f"{entry.python}{given}".removesuffix(", ") + ")"
+
+    def saved_values(self) -> Mapping[str, object] | None:
+        """Return name and arguments; None for a user's own pass, or one that names a path.
+
+        What a session file says must be written nowhere else on the disk.
+        """
+        return None if self.arguments.keys() & pass_facts.PATHS else super().saved_values()
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> PassCall:
+        """Return the call; raise TransformError for arguments that only code may give."""
+        arguments = {key: _picklable(one) for key, one in values["arguments"].items()}
+        call = named_pass(values["name"], **arguments)
+        if call.own is not None:
+            raise TransformError(f"{call.name!r} is not a pass of TVM")
+        if paths := call.arguments.keys() & pass_facts.PATHS:
+            raise TransformError(
+                f"its {min(paths)} names a place on the disk, which no session's file may do"
+            )
+        given: Mapping[str, Any] = call.arguments
+        for name, value in given.items():
+            kind = call.entry.parameter(name).kind
+            if kind is ParameterKind.PATTERNS and not all(isinstance(one, str) for one in value):
+                raise TransformError(f"its {name} is {brief(value)}, and takes {kind.value}")
+        return call
 
     def __reduce__(self) -> tuple[object, ...]:
         """Replace tensors by arrays, because using an unpickled tensor crashes the process."""

@@ -15,7 +15,7 @@ from irviz.ir.module_functions import relax_function, relax_functions, with_func
 from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 Rewriter: TypeAlias = Callable[..., object]
 Pattern: TypeAlias = dpl.DFPattern | dpl.PatternContext
@@ -36,6 +36,8 @@ class Rewrite(Transform):
         rewriter: What TVM's `rewrite_call` or `rewrite_bindings` takes, for a pattern object.
         function: The only function to rewrite, "" for all.
     """
+
+    saved_as = SavedAs("rewrite", {"name": str, "pattern": ir.IRModule, "function": str})
 
     name: str
     pattern: Pattern | ir.IRModule | Build | PortableFunction

@@ -17,7 +17,7 @@ from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.recordings.pass_log import PassRun, short_line
 from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.transform import SavedAs, Transform
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]
 
@@ -28,6 +28,8 @@ OUTSIDE = "outside of passes"
 @dataclass(frozen=True)
 class RecordedPass(Transform):
     """A pass that was recorded; only its name is known, not its arguments."""
+
+    saved_as = SavedAs("recorded", {"name": str})
 
     name: str
 
@@ -58,9 +60,7 @@ class RecordedPass(Transform):
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        absent = f"{self.label} was recorded, and no pass of the catalog is called that"
-        differs = f"{self.label} was recorded, with arguments of its own"
-        write_by_name(self.name, script, before, after, absent, differs)
+        write_by_name(self.name, script, before, after, f"{self.label} was recorded")
 
 
 def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[Stage, ...]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
 from irviz.ir.tir.statements import flatten, nested_statements, walk_statements
+from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
-from irviz.transforms.transform import Apply, Transform
+from irviz.transforms.transform import Apply, SavedAs, Transform
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class ScheduleStep(Transform):
     `arguments` are by parameter name: loops as LoopAddress (several as a list), blocks as
     BlockAddress, index maps as IndexMapText, everything else as plain values.
     """
+
+    saved_as = SavedAs("schedule", {"function": str, "primitive": str, "arguments": dict})
 
     function: str
     primitive: str
@@ -88,6 +92,24 @@ class ScheduleStep(Transform):
         """Write the line, on a schedule that is shared with adjacent steps."""
         script.schedule(self.function, self.line)
 
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> ScheduleStep:
+        """Return the step; raise TransformError for arguments that its primitive does not take."""
+        known = primitive(values["primitive"])
+        arguments = {name: _restored(one) for name, one in values["arguments"].items()}
+        names = {one.name for one in known.parameters}
+        needed = {one.name for one in known.parameters if one.is_required}
+        if not needed <= arguments.keys() <= names:
+            raise TransformError(
+                f"{known.name} takes other arguments than {brief(list(arguments))}"
+            )
+        step = cls(values["function"], known.name, arguments)
+        try:
+            step.label  # noqa: B018 - it reads the arguments
+        except Exception as failure:  # one is of a kind that the primitive does not take
+            raise TransformError(f"{known.name} does not take {brief(arguments)}") from failure
+        return step
+
     def _split(self, values: Mapping[str, object]) -> tuple[list[object], list[tuple[str, object]]]:
         """Split arguments of a call: loops and blocks by position, the rest by keyword."""
         known = primitive(self.primitive)
@@ -120,6 +142,19 @@ def schedule_step(
         if parameter.name in given:
             given[parameter.name] = _as_address(given[parameter.name], parameter.kind)
     return ScheduleStep(function, known.name, given)
+
+
+def _restored(value: object) -> object:
+    """Return an argument with an index map in place of its text; raise TransformError."""
+    match value:
+        case {"index map": str() as text, **rest} if not rest:
+            index_map = IndexMapText(text)
+            index_map.function()
+            # the text becomes a part of scripts, where a # would cut the line off
+            if not text.isprintable() or "#" in text:
+                raise TransformError(f"{brief(text)} is not an index map on one line")
+            return index_map
+    return value
 
 
 def start_schedule(mod: ir.IRModule, function: str) -> s_tir.Schedule:

@@ -5,8 +5,13 @@
 import ctypes
 import functools
 import importlib
+import inspect
+import os
+import re
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -21,12 +26,14 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from irviz.errors import RunError
-from irviz.runtime.python_callees import python_callees, python_function
+from irviz.runtime.python_callees import python_callees
+from irviz.runtime.registrations import python_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.worker.supervisor import RUNS
 
 pytestmark = pytest.mark.worker
 
+ROOT = Path(__file__).parents[3]
 X = np.array([1, 2], "float32")
 STATE = {"factor": 2.0}
 
@@ -90,12 +97,64 @@ def given(name, **place):
     )
 
 
-def test_every_function_that_tvm_has_is_a_python_function_or_none():
-    names = tvm_ffi.registry.list_global_func_names()
-    found = [python_function(name) for name in names]
-    assert len(found) > 1_500
-    assert 10 < sum(one is not None for one in found) < 200
-    assert all(callable(one) for one in found if one is not None)
+def test_tvms_own_functions_are_known_by_name_alone():
+    assert tvm.get_global_func("rpc.test.addone") is not None
+    assert python_function("rpc.test.addone") is None
+    assert python_function("test.callees.nowhere") is None
+
+
+def test_a_function_is_known_in_each_way_to_register_it(registered):
+    def function():
+        """Do nothing."""
+
+    ways = (
+        lambda name: tvm.register_global_func(name, function),
+        lambda name: tvm_ffi.register_global_func(name)(function),
+        lambda name: tvm_ffi.registry.register_global_func(name, override=True)(function),
+        lambda name: registered(name, tvm.get_global_func("test.callees.way0")),
+    )
+    for number, way in enumerate(ways):
+        way(name := f"test.callees.way{number}")
+        assert python_function(name) is function
+    assert tvm.register_global_func(function)() is None
+    assert python_function("function") is function
+
+
+EARLY = """
+import tvm
+@tvm.register_global_func("test.callees.early")
+def early(): pass
+from irviz.runtime.registrations import python_function
+print(python_function("test.callees.early").__name__)
+"""
+
+
+def test_a_function_that_is_registered_before_irviz_is_imported_is_known(tmp_path):
+    """TVM calls the entry points of installed packages; this installs irviz's own."""
+    project = (ROOT / "pyproject.toml").read_text()
+    entry = re.search(
+        r'^\[project\.entry-points\."tvm\.backends"\]\nirviz = "(.+)"$', project, re.M
+    )
+    info = tmp_path / "irviz-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: irviz\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(f"[tvm.backends]\nirviz = {entry[1]}\n")
+    told = subprocess.run(
+        [sys.executable, "-c", EARLY],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (told.stdout, told.stderr) == ("early\n", "")
+
+
+def test_a_function_that_irviz_did_not_see_says_what_to_do():
+    unseen = inspect.unwrap(tvm.register_global_func)
+    unseen("test.callees.unseen", functools.partial(scaled, 2.0))
+    with pytest.raises(RunError, match="register a function of that name after `import irviz`"):
+        given("test.callees.unseen")
+    assert given("test.callees.unseen", isolate=False) == [2, 4]
 
 
 @pytest.mark.parametrize(

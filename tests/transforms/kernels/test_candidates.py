@@ -329,7 +329,7 @@ def test_what_takes_too_long_is_stopped(monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(equivalence_on_samples, "SECONDS", 3.0)
+    monkeypatch.setattr(equivalence_on_samples, "CANDIDATES_SECONDS", 3.0)
     found = compare_on_samples(HERE, relu, {"forever": forever, "numpy": relu}, {})
     assert found["forever"].reason == "it took longer than 1.5 s and was stopped"
     assert found["numpy"].verdict is Equivalence.EQUAL

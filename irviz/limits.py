@@ -1,0 +1,32 @@
+"""How long a call of the worker and an operation may take, and what happens after that time.
+
+At the limit of a call, the worker's process is ended; the next call starts another one.
+"""
+
+CALL_SECONDS = 60.0
+"""A call without a limit of its own, and the start of a process: TimedOutError."""
+
+RUN_SECONDS = CALL_SECONDS
+"""A run, unless `seconds` is given: RunError."""
+TIMED_CALLS_SECONDS = RUN_SECONDS / 3
+"""All calls that time functions in turn: fewer rounds are timed, so that a run does not end."""
+
+PASSES_SECONDS = 2 * RUN_SECONDS
+"""A transform, or the passes of a build: the stage has an error, or the picture says it."""
+FILE_SECONDS = PASSES_SECONDS
+"""Opening a file of any size: FileError."""
+SCRIPT_SECONDS = 8.0
+"""Writing one stage of a script: RunError."""
+
+CANDIDATES_SECONDS = 10.0
+"""Trying all candidates of a call: each is then tried by itself, for half as long."""
+
+REDUCTION_SECONDS = RUN_SECONDS
+"""A reduction, unless `seconds` is given: it returns the smallest module so far."""
+TRY_SECONDS = REDUCTION_SECONDS / 3
+"""Making one smaller module, or checking it: it is not taken, unless the failure is to hang."""
+
+OPERATION_SECONDS = 6.0
+"""The processor time of an operation on stages of an opened file: LimitError."""
+OPERATION_BYTES = 400 << 20
+"""How much more memory the process may have after such an operation than before: LimitError."""

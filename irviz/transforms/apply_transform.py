@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import cloudpickle
 from tvm import ir
 
+import irviz.ir.module_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
 from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.transforms.change_summary import ModuleChanges, compare_modules

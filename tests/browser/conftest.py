@@ -426,7 +426,8 @@ def axe() -> Callable[[Shown], list[object]]:
 
 _AXE = Path(irviz.__file__).parent / "explorer/viewer/node_modules/axe-core/axe.min.js"
 _FINDINGS = """async root => {
-    const { violations } = await axe.run(root, { resultTypes: ['violations'] });
+    const { passes, violations } = await axe.run(root, { resultTypes: ['violations'] });
+    if (passes.length < 10) throw new Error(`only ${passes.length} rules had something to look at`);
     return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
         .map(({ id, help, nodes }) => [id, help, ...nodes.slice(0, 3).map(
             node => `${node.html.slice(0, 200)} ${node.any.map(one => one.message)}`)]);

@@ -354,6 +354,12 @@ def test_a_fused_call_stands_below_what_it_was_made_of():
     assert [line[:1] for line in lines[at - 3 : at + 2]] == ["-", "-", "-", "+", " "]
 
 
+def test_a_stage_does_not_differ_from_itself():
+    session = fused()
+    assert session.diff("0", "1")
+    assert not session.diff("1", "1")
+
+
 def test_an_independent_line_that_moved_is_no_difference():
     lines = MyModuleHighLevel.script().splitlines()
     (at,) = (index for index, line in enumerate(lines) if "w1_t:" in line)

@@ -101,6 +101,8 @@ def test_a_wrong_kernel_is_where_the_stages_part(wrong):
     assert found.divergence.difference.max_abs == pytest.approx(0.5)
     assert {"x", "lv0"} <= set(found.divergence.upstream)
     assert "out" not in found.divergence.upstream
+    assert found.line_of("lv1").startswith("different from lv1 in stage 0: max |Δ| 0.5, 128 of")
+    assert found.line_of("nowhere") == ""
     assert "stages 2 and 0 differ first at lv1 (env.relu_and_a_half)" in found.line
     assert found.line in repr(found)
 

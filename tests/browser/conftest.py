@@ -104,6 +104,19 @@ fused = made_by(
 """
 
 
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Dropped:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+"""A file with a module."""
+
+
 def unused_port() -> int:
     """Return a port of the loopback address that nobody listens on."""
     with socket.socket() as probe:

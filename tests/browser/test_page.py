@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from irviz.cli.page_launcher import served
 from irviz.cli.page_request import DEMO, START
 
+from .conftest import SCRIPT
 from .shown import Shown
 
 GRAPH = "#main svg.irviz"
@@ -72,16 +73,6 @@ def test_a_click_in_one_page_is_seen_in_another_of_the_same_address(
     other.close()
 
 
-SCRIPT = """
-from tvm.script import ir as I, relax as R
-
-@I.ir_module
-class Dropped:
-    @R.function
-    def main(x: R.Tensor((2, 2), "float32")):
-        y = R.add(x, x)
-        return y
-"""
 DROP = """([name, text]) => {
     const data = new DataTransfer();
     data.items.add(new File([text], name));

@@ -137,6 +137,20 @@ def full_disk() -> Callable[[], contextlib.AbstractContextManager[None]]:
 
 
 @pytest.fixture
+def forgets_registrations() -> Iterator[None]:
+    """Forget at the end which passes and kernels were registered in the test."""
+    from irviz.transforms.kernels import library
+    from irviz.transforms.passes import catalog
+
+    registries: list[dict[str, Any]] = [catalog._passes, library._kernels]
+    before = [dict(registry) for registry in registries]
+    yield
+    for registry, known in zip(registries, before, strict=True):
+        registry.clear()
+        registry.update(known)
+
+
+@pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Let SIGINT raise KeyboardInterrupt, also where the tests were started with it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import irviz
-from irviz.transforms.passes import catalog as user_passes
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -31,10 +30,10 @@ def runnable_blocks(path: Path) -> Iterator[str]:
 
 @pytest.mark.build
 @pytest.mark.worker
+@pytest.mark.usefixtures("forgets_registrations")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_the_python_of_a_page_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(user_passes, "_passes", dict(user_passes._passes))
     page = types.ModuleType(f"page_{path.stem}")
     monkeypatch.setitem(sys.modules, page.__name__, page)
     for number, block in enumerate(runnable_blocks(path)):

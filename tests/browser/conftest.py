@@ -104,6 +104,19 @@ fused = made_by(
 """
 
 
+SCRIPT = """
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Dropped:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        y = R.add(x, x)
+        return y
+"""
+"""A file with a module."""
+
+
 def unused_port() -> int:
     """Return a port of the loopback address that nobody listens on."""
     with socket.socket() as probe:
@@ -426,7 +439,8 @@ def axe() -> Callable[[Shown], list[object]]:
 
 _AXE = Path(irviz.__file__).parent / "explorer/viewer/node_modules/axe-core/axe.min.js"
 _FINDINGS = """async root => {
-    const { violations } = await axe.run(root, { resultTypes: ['violations'] });
+    const { passes, violations } = await axe.run(root, { resultTypes: ['violations'] });
+    if (passes.length < 10) throw new Error(`only ${passes.length} rules had something to look at`);
     return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
         .map(({ id, help, nodes }) => [id, help, ...nodes.slice(0, 3).map(
             node => `${node.html.slice(0, 200)} ${node.any.map(one => one.message)}`)]);

@@ -34,19 +34,6 @@ def changes(viewer: Any) -> Any:
     return viewer.root.get_by_role("region", name="Changes")
 
 
-def test_one_key_compares_with_the_stage_before_and_ends_it(lab: Any) -> None:
-    viewer = lab.show("fused")
-    viewer.picture().focus()
-    lab.page.keyboard.press("d")
-    captions = viewer.root.locator(".irviz-caption")
-    expect(captions).to_have_count(2)
-    expect(captions.first).to_contain_text("3 FuseOps")
-    expect(captions.last).to_contain_text("4 FuseTIR")
-    viewer.picture().focus()
-    lab.page.keyboard.press("d")
-    expect(captions).to_have_count(1)
-
-
 def test_before_is_left_of_after_and_both_are_equally_large(viewer: Any) -> None:
     captions = viewer.root.locator(".irviz-caption")
     expect(captions.first).to_contain_text("before")

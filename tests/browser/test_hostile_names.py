@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
-NAMES = {
-    "a script": "<script>window.hurt=1</script>",
-    "a handler": "<img src=x onerror=window.hurt=1>",
-    "an SVG": "<svg/onload=window.hurt=1>",
-    "an attribute": "x' onmouseover='window.hurt=1",
-}
+NAME = (
+    "<script>window.hurt=1</script><img src=x onerror=window.hurt=1><svg/onload=window.hurt=1>"
+    "x' onmouseover='window.hurt=1"
+)
 HOSTILE = """
 def named(name):
     x = relax.Var(name, relax.TensorType([1, 4], "float32"))
@@ -27,18 +24,16 @@ def named(name):
 """
 
 
-@pytest.mark.parametrize("kind", NAMES)
-def test_a_name_that_is_html_does_nothing_in_any_part(lab: Any, kind: str) -> None:
-    name = NAMES[kind]
+def test_a_name_that_is_html_does_nothing_in_any_part(lab: Any) -> None:
     lab.do(HOSTILE)
-    viewer = lab.show(f"named({name!r})")
+    viewer = lab.show(f"named({NAME!r})")
     drawn = viewer.picture().locator("svg.irviz:not(.irviz-marks) .node.param").first
     drawn.hover()
-    expect(viewer.root.get_by_role("tooltip")).to_contain_text(name)
+    expect(viewer.root.get_by_role("tooltip")).to_contain_text(NAME)
     drawn.click()
-    expect(viewer.title).to_have_text(name)
-    lab.do(f"explorer.session = explorer.session.apply('ToNonDataflow').rename('1', {name!r})")
-    expect(viewer.stage(name)).not_to_have_count(0)
+    expect(viewer.title).to_have_text(NAME)
+    lab.do(f"explorer.session = explorer.session.apply('ToNonDataflow').rename('1', {NAME!r})")
+    expect(viewer.stage(NAME)).not_to_have_count(0)
     viewer.button("Split").click()
     expect(viewer.script.locator(".cm-line").first).to_be_visible()
     viewer.root.get_by_role("combobox", name="Find a node").fill("relu")

@@ -6,16 +6,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-SCRIPT = """
-from tvm.script import ir as I, relax as R
-
-@I.ir_module
-class Dropped:
-    @R.function
-    def main(x: R.Tensor((2, 2), "float32")):
-        y = R.add(x, x)
-        return y
-"""
+from .conftest import SCRIPT
 
 DROP = """(element, [name, text, kinds]) => {
     const data = new DataTransfer();

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from irviz.cli.page_launcher import served
 from irviz.cli.page_request import DEMO, START
 
+from .conftest import SCRIPT
 from .shown import Shown
 
 GRAPH = "#main svg.irviz"
@@ -72,26 +73,6 @@ def test_a_click_in_one_page_is_seen_in_another_of_the_same_address(
     other.close()
 
 
-def test_a_page_knows_when_its_server_has_ended_and_keeps_what_it_shows(window: Any) -> None:
-    with served(DEMO) as (process, url):
-        window.goto(url)
-        window.locator(GRAPH).first.wait_for()
-        window.locator("body[data-connection='idle']").wait_for()
-        process.kill()
-        window.locator("body[data-connection='dead']").wait_for()
-        assert window.locator(GRAPH).first.is_visible()
-
-
-SCRIPT = """
-from tvm.script import ir as I, relax as R
-
-@I.ir_module
-class Dropped:
-    @R.function
-    def main(x: R.Tensor((2, 2), "float32")):
-        y = R.add(x, x)
-        return y
-"""
 DROP = """([name, text]) => {
     const data = new DataTransfer();
     data.items.add(new File([text], name));
@@ -101,18 +82,23 @@ DROP = """([name, text]) => {
 }"""
 
 
-def test_without_a_file_one_can_be_dropped_or_chosen_and_what_is_wrong_is_said(
+def test_a_page_without_a_file_opens_one_and_keeps_it_when_its_server_has_ended(
     window: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "bad.py").write_text("hello")
-    with served(START) as (_, url):
+    with served(START) as (process, url):
         window.goto(url)
         window.get_by_label("Open a file").set_input_files(tmp_path / "bad.py")
         said = window.get_by_role("alert")
         assert said.inner_text().startswith("'bad.py' defines no module")
         window.evaluate(DROP, ["dropped.py", SCRIPT])
-        window.locator(f"{GRAPH} .node[data-node='y']").first.wait_for()
+        shown = window.locator(f"{GRAPH} .node[data-node='y']").first
+        shown.wait_for()
+        window.locator("body[data-connection='idle']").wait_for()
+        process.kill()
+        window.locator("body[data-connection='dead']").wait_for()
+        assert shown.is_visible()
 
 
 # --- how it looks ---------------------------------------------------------------------------------

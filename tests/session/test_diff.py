@@ -66,6 +66,7 @@ def test_over_several_stages_each_function_is_read_once(monkeypatch):
 def test_the_diff_of_a_function_alone_is_that_of_the_whole_module(after):
     session = fused().apply("FuseTIR")
     every = session.diff("0" if after == "1" else "1", after).functions
+    assert every
     for name in {one.name for one in every}:
         alone = session.diff("0" if after == "1" else "1", after, function=name).functions
         expected = [one for one in every if name in (one.before, one.after)]
@@ -265,6 +266,7 @@ def test_inserted_casts_are_added_and_operators_beside_them_are_not():
     session = Session(MyModuleHighLevel, isolate=False).apply("ToMixedPrecision")
     diff = session.diff("0")
     before, after = diff.functions[0].graphs
+    assert NodeChange.ADDED in {node.change for node in nodes_of(diff)}
     for node in nodes_of(diff):
         if node.change is NodeChange.ADDED:
             assert after[node.after[0]].callee == "relax.astype"
@@ -288,6 +290,7 @@ def test_casts_in_a_deep_function_are_all_that_is_added():
     before = builder.get()
     diff = irviz.diff(before, relax.transform.ToMixedPrecision()(before))
     graphs = diff.functions[0].graphs
+    assert NodeChange.ADDED in {one.change for one in nodes_of(diff)}
     for one in nodes_of(diff):
         assert one.change in (NodeChange.SAME, NodeChange.CHANGED, NodeChange.ADDED)
         callees = [graph[node].callee for graph, (node,) in _sides(graphs, one)]
@@ -351,6 +354,12 @@ def test_a_fused_call_stands_below_what_it_was_made_of():
     assert [line[:1] for line in lines[at - 3 : at + 2]] == ["-", "-", "-", "+", " "]
 
 
+def test_a_stage_does_not_differ_from_itself():
+    session = fused()
+    assert session.diff("0", "1")
+    assert not session.diff("1", "1")
+
+
 def test_an_independent_line_that_moved_is_no_difference():
     lines = MyModuleHighLevel.script().splitlines()
     (at,) = (index for index, line in enumerate(lines) if "w1_t:" in line)
@@ -366,4 +375,5 @@ def test_text_obeys_no_control_characters_of_a_name():
         builder.emit_func_output(builder.emit(relax.op.add(x, x)))
     mod = builder.get()
     diff = irviz.diff(mod, relax.transform.LegalizeOps()(mod))
+    assert "x__31m" in diff.text()
     assert "\x1b" not in diff.text()

@@ -104,7 +104,9 @@ def test_a_repeated_layer_stays_folded_and_in_its_place(modules: Any) -> None:
 
 
 def test_a_picture_tells_nothing_of_other_stages(lowered: Session) -> None:
-    for stage_id, view in drawn(lowered).items():
+    views = drawn(lowered)
+    assert len(views) == 5
+    for stage_id, view in views.items():
         assert view.placed is not None
         alone = lowered.view(stage_id)
         assert [node.id for node in view.placed.graph.nodes] == [n.id for n in alone.graph.nodes]
@@ -176,13 +178,17 @@ def test_no_node_is_large_for_what_it_becomes_later() -> None:
     planned = applied(
         Session(MODULES["MyModuleHighLevel"], isolate=False), *names, "StaticPlanBlockMemory"
     )
-    for one, view in drawn(planned).items():
+    views = drawn(planned)
+    assert len(views) == 6
+    for one, view in views.items():
         heights = {node.id: scene(view).shapes[node.id].height for node in view.graph.nodes}
         assert max(heights.values()) < 50, one  # an alloc_tensor becomes four nodes
 
 
 def test_no_picture_is_much_larger_than_the_stage_alone(lowered: Session) -> None:
-    for stage_id, view in drawn(lowered).items():
+    views = drawn(lowered)
+    assert len(views) == 5
+    for stage_id, view in views.items():
         shared, alone = view.figure(), lowered.view(stage_id).figure()
         assert shared.width * shared.height < 2 * alone.width * alone.height
 

@@ -17,7 +17,6 @@ from irviz.runtime.run import run
 from irviz.session import run_stages
 from irviz.session.session import Session
 from irviz.session.stage_matching import node_correspondence
-from irviz.transforms.kernels import library
 
 pytestmark = pytest.mark.build
 
@@ -64,24 +63,19 @@ def tripled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
             Y[vi] = X[vi] * T.float32(3)
 
 
-@pytest.fixture
-def registered():
-    """Registers a kernel that is known while a test lasts."""
-    before = dict(library._kernels)
-    yield lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
-    for name in library._kernels.keys() - before.keys():
-        del library._kernels[name]
+def register(name, function):
+    irviz.library.register(name, "(...)->(...)")(function)
 
 
 @pytest.fixture
-def wrong(registered):
+def wrong(forgets_registrations):  # noqa: ARG001 - it undoes the registration
     """The name of a kernel that is wrong."""
 
     def relu_and_a_half(x, out):
         np.maximum(x, 0, out=out)
         out += 0.5
 
-    registered("env.relu_and_a_half", relu_and_a_half)
+    register("env.relu_and_a_half", relu_and_a_half)
     return "env.relu_and_a_half"
 
 
@@ -107,6 +101,8 @@ def test_a_wrong_kernel_is_where_the_stages_part(wrong):
     assert found.divergence.difference.max_abs == pytest.approx(0.5)
     assert {"x", "lv0"} <= set(found.divergence.upstream)
     assert "out" not in found.divergence.upstream
+    assert found.line_of("lv1").startswith("different from lv1 in stage 0: max |Δ| 0.5, 128 of")
+    assert found.line_of("nowhere") == ""
     assert "stages 2 and 0 differ first at lv1 (env.relu_and_a_half)" in found.line
     assert found.line in repr(found)
 
@@ -218,7 +214,8 @@ def test_a_recording_may_have_two_beginnings():
     assert {"x", "w0", "b0", "w1", "b1"} <= found.differences.keys()
 
 
-def test_the_input_with_the_largest_difference_is_compared(registered):
+@pytest.mark.usefixtures("forgets_registrations")
+def test_the_input_with_the_largest_difference_is_compared():
     largest = [mlp().value("lv0", case=case)[0].max() for case in range(5)]
     threshold = sorted(largest)[2]
 
@@ -226,7 +223,7 @@ def test_the_input_with_the_largest_difference_is_compared(registered):
         np.maximum(x, 0, out=out)
         out[x > threshold] += 1  # as two inputs have
 
-    registered("env.relu_wrong_for_large", wrong_for_large)
+    register("env.relu_wrong_for_large", wrong_for_large)
     session = mlp().swap("relu0", "env.relu_wrong_for_large")
     differs = session.compare("1", "0").worst_case
     large = [case for case in range(5) if largest[case] > threshold]

@@ -13,7 +13,6 @@ import irviz
 from irviz.session.open_session import add_file
 from irviz.session.saving.transform_codec import restore
 from irviz.session.saving.value_codec import EncodingError
-from irviz.transforms.passes import catalog as user_passes
 from irviz.worker import sandbox
 from irviz.worker.supervisor import RUNS, TRIES
 
@@ -182,9 +181,8 @@ def test_pass_objects_are_applied_to_what_is_trusted_in_another_process(folder, 
         assert "a" not in [str(node) for node in made.graph().nodes]
 
 
-def test_a_pass_of_ones_own_is_applied_by_name_to_what_was_opened(folder, opened, monkeypatch):
-    monkeypatch.setattr(user_passes, "_passes", dict(user_passes._passes))
-
+@pytest.mark.usefixtures("forgets_registrations")
+def test_a_pass_of_ones_own_is_applied_by_name_to_what_was_opened(folder, opened):
     @irviz.register_pass("tidy")
     def tidy():
         @tvm.transform.module_pass(opt_level=0, name="tidy object")

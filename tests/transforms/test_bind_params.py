@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from tvm import relax
 from tvm_ffi import structural_equal
 
 from irviz.course.digits import digits, mlp_params
@@ -76,6 +77,9 @@ def test_other_dtypes_bind_too(modules, dtype):
     array = np.ones(3 if dtype == "uint8" else 2, dtype)
     bound = bind_params({name: array})(modules.Dtypes)
     assert name not in open_params(bound)
+    assert structural_equal(
+        bound, relax.transform.BindParams("main", {name: array})(modules.Dtypes)
+    )
 
 
 def test_a_scalar_binds_too(modules):

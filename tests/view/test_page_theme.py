@@ -33,4 +33,5 @@ def test_every_colour_of_a_picture_is_one_that_the_style_sheet_defines() -> None
 def test_a_file_has_the_same_colours_light_or_dark_as_the_system_is() -> None:
     rules = [re.findall(r"--irviz-.*;", part) for part in system_css().split("@media")]
     assert rules == [re.findall(r"--irviz-.*;", part) for part in page_css().split('"dark"')]
+    assert [bool(colours) for colours in rules] == [True, True]
     assert "@media (prefers-color-scheme: dark) {" in system_css()

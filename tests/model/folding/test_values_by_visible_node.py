@@ -94,7 +94,8 @@ def test_what_has_no_value_has_no_entry(graphs):
 
 def test_what_is_no_node_of_the_function_is_left_out(graphs):
     picture = drawn(blocks(graphs))
-    assert by_visible_node(picture, [NodeId("elsewhere"), inlined_id("elsewhere", "a")]) == {}
+    asked = [NodeId("b"), NodeId("elsewhere"), inlined_id("elsewhere", "a")]
+    assert list(by_visible_node(picture, asked)) == ["b"]
     assert visible_node(picture, NodeId("elsewhere")) is None
 
 

@@ -81,6 +81,7 @@ def test_stages_of_the_course_are_measured_with_one_of_the_inputs():
     mods = [MODULES["MyModule"], MODULES["MyModuleHighLevel"]]
     given = CallInputs(digits().images[:5], mlp_params())
     found = measure(mods, inputs=given, case=4, rounds=6, seconds=0.1)
+    assert [len(one) for one in found] == [6, 6]
     assert all(0 < second < 0.1 for one in found for second in one)
 
 

@@ -162,6 +162,7 @@ def test_words_cover_no_other_words_no_nodes_and_no_arrows(graphs, direction, fl
         picture = read_picture(drawn.svg)
         words = words_of(drawn.svg, picture)
         boxes = [box for _, box in words.values()]
+        assert boxes, name
         for box in boxes:
             assert picture.paper.holds(box), name
             assert not any(box.meets(node.box) for node in picture.nodes), name
@@ -248,7 +249,7 @@ def test_nothing_moves_under_an_overlay(graphs, direction, read_picture):
 def test_the_same_overlay_gives_the_same_bytes(graphs):
     graph = graphs["EveryKind"]
     first, second = (draw_graph(graph, "dark", overlay=overlay_of(graph)).svg for _ in range(2))
-    assert first == second
+    assert first == second != draw_graph(graph, "dark").svg
 
 
 def test_words_can_be_anything(graphs, read_picture):
@@ -256,7 +257,8 @@ def test_words_can_be_anything(graphs, read_picture):
     marks = {node.id: Mark(0.5, "\x00<&\"'>\ud800") for node in graph.nodes}
     drawn = draw_graph(graph, overlay=Overlay("<b>\x01", "<", "&", marks, "\ufffe"))
     drawn.svg.encode("utf-8")
-    read_picture(drawn.svg)
+    words = words_of(drawn.svg, read_picture(drawn.svg))
+    assert {text.text for text, _ in words.values()} == {"\ufffd<&\"'>\ufffd"}
 
 
 # --- what is pale ------------------------------------------------------------------------------
@@ -278,7 +280,6 @@ def test_dimmed_nodes_are_pale_with_their_values_words_and_edges(graphs):
 
 
 def test_nothing_is_pale_of_itself(graphs):
-    assert (
-        "opacity"
-        not in draw_graph(graphs["EveryKind"], overlay=overlay_of(graphs["EveryKind"])).svg
-    )
+    graph = graphs["EveryKind"]
+    assert "opacity" in draw_graph(graph, overlay=overlay_of(graph), dimmed=["x"]).svg
+    assert "opacity" not in draw_graph(graph, overlay=overlay_of(graph)).svg

@@ -187,7 +187,9 @@ def test_lines_begin_and_end_at_their_nodes(graphs, direction, read_picture):
 
 def test_words_meet_neither_each_other_nor_boxes(graphs, direction, read_picture):
     for graph in graphs.values():
-        check_words(read_picture(draw_graph(graph, direction=direction).svg))
+        picture = read_picture(draw_graph(graph, direction=direction).svg)
+        assert picture.values
+        check_words(picture)
 
 
 @pytest.mark.parametrize("count", [1, 2, 12, 50, 200])

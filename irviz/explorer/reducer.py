@@ -18,6 +18,7 @@ from irviz.explorer.selectors import (
     steps_to_time,
     view_or_none,
 )
+from irviz.explorer.slow_changes import PARTS
 from irviz.explorer.state import (
     BisectionKey,
     CallKey,
@@ -61,7 +62,10 @@ _CHOICES = (
 
 
 def reduce(state: State, action: Action) -> State:
-    """Return the state after an action; a rejected action only adds a message."""
+    """Return the state after an action; a rejected action only adds a message.
+
+    Slow actions change nothing: the store has them done, and `Changed` has their results.
+    """
     if isinstance(action, actions.Show):
         return _shown(state, action)
     wanted = action.wanted if isinstance(action, actions.Changed) else action
@@ -85,7 +89,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             if isinstance(result, Exception):
                 raise result
             after = _with_session(state, result)
-            is_pair = isinstance(wanted, actions.CompareCopies | actions.CompareLayers)
+            is_pair = isinstance(wanted, PARTS)
             return replace(after, reference=str(before.tree.count)) if is_pair else after
         case actions.Look(wanted):
             return _asking(state, wanted)

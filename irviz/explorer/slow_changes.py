@@ -20,6 +20,7 @@ SLOW = (
     *(actions.Apply, actions.ReplaySchedule, actions.ReplayBranch, actions.OpenFile),
     *PARTS,
 )
+"""Actions that the store's runner does, before the reducer gets their result."""
 
 
 def changed_session(session: Session, action: Action) -> Session:

@@ -524,9 +524,11 @@ def _advanced(state: State) -> State:
     after = replace(state, inquiry=None)
     if not inquiry.goes_there:
         return replace(after, message=_not_finite(runs.traces.get(state.stage_id)))
-    if report.divergence is not None:
-        after = _revealed(replace(after, is_dimmed=True), state.function, report.divergence.node)
-    return replace(after, message=Message(report.line))
+    if report.divergence is None:
+        return replace(after, message=Message(report.line))
+    there = actions.Reveal(state.function, NodeId(report.divergence.node))
+    asked = state.asked or (there, actions.Say(report.line))  # the user may have moved on
+    return replace(after, is_dimmed=True, asked=asked)
 
 
 def _not_finite(trace: Trace | None) -> Message | None:

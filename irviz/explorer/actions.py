@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from irviz.explorer.downloads import Saved
-from irviz.explorer.state import CheckName, File, Side
+from irviz.explorer.state import CheckName, File, Side, State
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.argument_lists import Inputs
 from irviz.session.run_overlays import OverlayKind
@@ -51,11 +51,13 @@ class Changed(Action):
         wanted: The action.
         before: The session that it was performed on.
         result: The session after it, or why there is none.
+        stage: The stage that was shown when it was asked for.
     """
 
     wanted: Action
     before: Session
     result: Session | Exception
+    stage: str
 
 
 @dataclass(frozen=True)
@@ -174,11 +176,17 @@ class Look(Action):
     wanted: Action
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Show(Action):
-    """Perform a requested action, now that its pictures have been drawn."""
+    """Perform requested actions, now that their pictures have been drawn.
 
-    wanted: tuple[Action, ...]
+    Attributes:
+        before: The state that they were performed on, which has them in `asked`.
+        after: The state after them.
+    """
+
+    before: State
+    after: State
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,29 @@ action.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
 
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_name, file_of
+from irviz.explorer.drawings import draw, neighbours
 from irviz.explorer.html_file import page_content, page_in_steps
-from irviz.explorer.jobs.incremental import Incremental, check_wanted
-from irviz.explorer.jobs.job_queue import Job, JobQueue
-from irviz.explorer.selectors import bisection_words, call_key, location, selected_trace
+from irviz.explorer.reducer import asked_stage, look, reduce
+from irviz.explorer.runner import RUN, Job, Work, in_steps
+from irviz.explorer.script_data import printed
+from irviz.explorer.selectors import (
+    bisection_words,
+    call_key,
+    location,
+    selected_trace,
+    unchanged,
+)
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,
@@ -44,7 +52,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.run import TraceRequest, error_summary
+from irviz.runtime.run import TraceRequest
 from irviz.session.bisect import Bisection, bisect
 from irviz.session.divergence_report import compare_traces
 from irviz.session.run_stages import node_arrays
@@ -55,15 +63,21 @@ from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.transform import Transform
-from irviz.worker.supervisor import RUNS, OnProgress
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
-"""Changes are counted after this much idle time, because two threads share one processor.
-"""
+"""Changes are counted after this much idle time, because two threads share one processor."""
+_AHEAD_SECONDS = 0.2
+"""Stages are drawn ahead after this much idle time, and this long after one another."""
 _LONG_SECONDS = 0.5
-_Step = TypeVar("_Step")
 _TOLD_SECONDS = 0.3
-"""How often the progress of a file is reported, as each report updates the whole explorer."""
+"""How often the progress of a file is reported, as each report updates the whole explorer; after
+this long, the status bar says what is being drawn."""
+_WAIT_SECONDS = 0.015
+"""How long the kernel waits for a picture: with a cached one, switching threads would take longer.
+"""
+_PICTURE, _TOLD, _TRIES = "picture", "what is drawn is told", "tries"
+_COUNTS, _FILE, _SCRIPT = "counts", "file", "script"
+"""The keys of jobs of which only the newest is wanted."""
 _Made = str | File
 """Progress messages of a file, and finally the file."""
 
@@ -72,28 +86,11 @@ class Effects:
     """Starts what a state or an action requires; reports by actions, in the kernel's thread."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._runner = store, store.runner
         self._acted = time.monotonic()
-        self._queue = JobQueue(
-            RUNS.cancel,
-            self._report,
-            lambda failure: self._say(error_summary(failure), is_error=True),
-        )
-        self._making = Incremental(store.dispatch)
-        self._cancelled = threading.Event()
         self._tried: CallKey | None = None
-        self._tries = Incremental(self._offer)
-        self._counts = Incremental[Counts](self._tell_counts)
         store.subscribe(self._follow)
         store.listen(self._perform)
-
-    def cancel(self) -> None:
-        """Cancel all jobs and trials."""
-        self._cancelled.set()
-        self._queue.cancel()
-        self._making.leave()
-        self._tries.leave()
-        self._counts.leave()
 
     # --- what follows from the state -----------------------------------------------------------
 
@@ -102,7 +99,7 @@ class Effects:
         files = [stage.files for stage in before.session.stages if stage.id in results]
         asked = frozenset[str]().union(*files)  # the user has asked for a run of these
         if state.epoch != before.epoch:  # what runs now is given what is out of date
-            self._queue.cancel()
+            self._runner.cancel(RUN)
             if state.runs_new_stages:
                 self._run(state, [FIRST, *state.pair[::-1]], asked=asked)
         elif state.session is not before.session and state.runs_new_stages:
@@ -113,14 +110,51 @@ class Effects:
         if state.inquiry is not None and state.inquiry is not before.inquiry:
             self._inquire(state, state.inquiry)
         self._try(state)
+        if state.asked is not before.asked:
+            self._look(state, before)
         is_same = state.session.stages == before.session.stages
         if state is before or not is_same or state.wanted_function != before.wanted_function:
-            self._counts.follow_later(iter_change_counts(state, self._wait))
+            work = partial(self._count, state)
+            self._runner.replace(_COUNTS, work, told=self._tell_counts, delay=_IDLE_SECONDS)
+        if state is before or not unchanged(_looked_at(state), _looked_at(before)):
+            self._draw_ahead(state)
 
-    def _wait(self) -> None:
-        """Wait until the user has been idle for a while."""
-        while time.monotonic() - self._acted < _IDLE_SECONDS:
-            time.sleep(_LOOK_SECONDS)
+    def _look(self, state: State, before: State) -> None:
+        """Draw what was asked for; the state changes when that is there."""
+        if not state.asked:
+            self._runner.drop(_PICTURE)
+            self._runner.drop(_TOLD)
+            return
+        if not before.asked:
+            self._runner.replace(_TOLD, lambda _: None, self._tell_drawing, delay=_TOLD_SECONDS)
+        self._runner.replace(
+            _PICTURE,
+            lambda job: actions.Show(state, draw(partial(look, state), job.check)),
+            self._store.dispatch,
+            wait=_WAIT_SECONDS,
+        )
+
+    def _tell_drawing(self, _: object) -> None:
+        self._store.dispatch(actions.SetField("drawing", asked_stage(self._store.state)))
+
+    def _draw_ahead(self, state: State) -> None:
+        """Print the current stage and draw those that a step leads to, during idle time.
+
+        What the user asks for takes precedence.
+        """
+        if not state.asked:
+            self._runner.replace(_PICTURE, partial(_draw_neighbours, state), delay=_AHEAD_SECONDS)
+
+    def _count(self, state: State, job: Job) -> None:
+        """Count how much stages changed, while the user is idle."""
+
+        def wait() -> None:
+            job.check()
+            while time.monotonic() - self._acted < _IDLE_SECONDS:
+                job.check()
+                time.sleep(_LOOK_SECONDS)
+
+        in_steps(iter_change_counts(state, wait))(job)
 
     def _tell_counts(self, counts: Counts) -> None:
         if counts:
@@ -135,12 +169,15 @@ class Effects:
             return
         self._tried = call
         if call is None:
-            self._tries.leave()
-        else:
-            found = iter_candidates(call.stage.module, call.function, call.node)
-            self._tries.follow(self._behind_runs(found), 0 if self._queue.jobs.keys else 1)
+            self._runner.drop(_TRIES)
+            return
+        found = iter_candidates(call.stage.module, call.function, call.node)
+        if not self._runner.pending(RUN):  # else a run that has begun may last
+            for one in islice(found, 1):
+                self._offer(one)
+        self._runner.replace(_TRIES, in_steps(self._behind_runs(found)), told=self._offer)
 
-    def _behind_runs(self, steps: Iterator[_Step]) -> Iterator[_Step]:
+    def _behind_runs(self, steps: Iterator[object]) -> Iterator[object]:
         """Take steps while no stage runs, or while one runs for long."""
         self._wait_for_runs()
         for step in steps:
@@ -149,7 +186,7 @@ class Effects:
 
     def _wait_for_runs(self) -> None:
         begin = time.monotonic()
-        while self._queue.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
+        while self._store.state.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
             time.sleep(_LOOK_SECONDS)
 
     def _offer(self, found: tuple[Candidate, ...]) -> None:
@@ -173,7 +210,7 @@ class Effects:
             self._do(
                 ComparisonKey(state.function, traces),
                 f"comparing stages {' and '.join(pair)}",
-                lambda on_progress: compare_traces(session, pair, traces, on_progress),
+                lambda job: compare_traces(session, pair, traces, job.tell),
             )
 
     # --- what actions ask for ------------------------------------------------------------------
@@ -201,10 +238,9 @@ class Effects:
                 self._run(state, [one for one in (FIRST, state.pair[1]) if one not in chosen])
                 self._run(state, chosen, again=again)
             case actions.Cancel():
-                self._cancelled.set()
-                self._queue.cancel()
+                self._runner.cancel(RUN)
                 if state.making is not None:
-                    self._making.leave()
+                    self._runner.drop(_FILE)
                     self._store.dispatch(actions.SetField("making", None))
                     self._say(f"{state.making.name} is not made")
             case actions.Measure(every):
@@ -227,13 +263,13 @@ class Effects:
                 self._fetch(state)
             case actions.Save(wanted):
                 name = file_name(state, wanted)
-                at_once = _once(lambda: file_of(state, wanted))
-                self._give(action, name, _page(state, name) if wanted.format == "html" else at_once)
+                once = _once(lambda: file_of(state, wanted))
+                self._give(action, name, _page(state, name) if wanted.format == "html" else once)
             case actions.SaveDrawing(drawing, name):
                 suffix = Path(name).suffix
                 self._give(action, name, _once(lambda: file(name, drawing.content(suffix))))
             case actions.CopyScript():
-                self._copy_script(session)
+                self._dispatch_each(_SCRIPT, _or_why(action, _script(session)))
 
     def _measure(self, state: State, every: bool) -> None:
         session, case = state.session, state.case
@@ -249,23 +285,21 @@ class Effects:
         self._do(
             TimingKey(state.function, chosen, state.epoch),
             "measuring",
-            lambda on_progress: session.measure(*chosen, case=case, on_progress=on_progress),
+            lambda job: session.measure(*chosen, case=case, on_progress=job.tell),
         )
 
     def _find_pass(self, state: State, check: CheckName) -> None:
         session = state.session
         session.check_trust("finding a pass", *session.tree.lineage())
 
-        def job(on_progress: OnProgress) -> Bisection:
-            cancelled = self._cancelled = threading.Event()
-
+        def work(job: Job) -> Bisection:
             def tell(done: int, count: int, words: str) -> None:
-                on_progress(f"{done + 1} of {count}, {words}")
+                job.tell(f"{done + 1} of {count}, {words}")
 
-            return bisect(session, check=check, progress=tell, cancel=cancelled)
+            return bisect(session, check=check, progress=tell, cancel=job.cancelled)
 
         key = BisectionKey(state.function, state.stage_id, check, state.epoch)
-        self._do(key, "finding the pass", job)
+        self._do(key, "finding the pass", work)
 
     def _show_pass(self, found: Bisection) -> None:
         """Show the failing stage next to the one before it."""
@@ -280,15 +314,15 @@ class Effects:
             return
         store = self._store
 
-        def job(on_progress: OnProgress) -> ScheduleTimes | None:
+        def work(job: Job) -> ScheduleTimes | None:
             if store.state.steps is not wanted:  # something newer waits
                 return None
             return measure_schedule(
-                wanted, store.state.step_times, everything=every, on_progress=on_progress
+                wanted, store.state.step_times, everything=every, on_progress=job.tell
             )
 
         key = StepsKey(wanted.function, wanted.stages[-1].id, wanted.sizes, every)
-        self._do(key, f"measuring {wanted.function}", job)
+        self._do(key, f"measuring {wanted.function}", work)
 
     def _preview(self, state: State, transform: Transform) -> None:
         """Try a transform; the result names the nodes that it would change."""
@@ -306,19 +340,8 @@ class Effects:
         self._do(
             ValueKey(state.function, stage_id, node, case, trace[node].value),
             f"fetching {node} of stage {stage_id}",
-            lambda on_progress: node_arrays(session, stage_id, node, case, on_progress),
+            lambda job: node_arrays(session, stage_id, node, case, job.tell),
         )
-
-    def _copy_script(self, session: Session) -> None:
-        try:
-            text = session.to_python()
-        except UntrustedError:
-            raise
-        except Exception as failure:  # whatever it is, the explorer lives on
-            self._say(str(failure), is_error=True)
-            return
-        self._store.dispatch(actions.Copied(text))
-        self._say(f"copied {len(text.splitlines())} lines of Python")
 
     # --- how it is done ------------------------------------------------------------------------
 
@@ -335,7 +358,7 @@ class Effects:
         Where `asked` is given, of what is not trusted only stages of these files are run.
         """
         for stage_id in dict.fromkeys(stage_ids):
-            is_running = state.is_run_by(stage_id, self._queue.jobs.keys)
+            is_running = state.is_run_by(stage_id, self._runner.jobs(RUN).keys)
             is_known = is_running or (stage_id in state.function_runs.results and not again)
             stage = state.session.stage(stage_id)
             session = state.session
@@ -348,24 +371,27 @@ class Effects:
     def _run_stage(self, state: State, stage_id: str, case: int | None) -> None:
         session, key = state.session, RunKey(state.function, stage_id, case, state.epoch)
 
-        def job(on_progress: OnProgress) -> RunResult:
+        def work(job: Job) -> RunResult:
             trace = None if case is None else TraceRequest(case)
-            return session.run(stage=stage_id, trace=trace, on_progress=on_progress)
+            return session.run(stage=stage_id, trace=trace, on_progress=job.tell)
 
-        self._do(key, f"stage {stage_id}" if case is None else f"values of stage {stage_id}", job)
+        self._do(key, f"stage {stage_id}" if case is None else f"values of stage {stage_id}", work)
 
-    def _do(self, key: Hashable, name: str, job: Job) -> None:
+    def _do(self, key: Hashable, name: str, work: Work) -> None:
         """Queue a job, and report its result."""
         dispatch = self._store.dispatch
-        self._queue.do(key, name, job, lambda answer: dispatch(actions.Report(key, answer)))
-
-    def _report(self) -> None:
-        self._store.dispatch(actions.SetField("jobs", self._queue.jobs))
+        self._runner.queue(
+            RUN, key, name, work, lambda answer: dispatch(actions.Report(key, answer))
+        )
 
     def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
         """Make a file and send it to the browser, or report why it cannot be made."""
         self._store.dispatch(actions.SetField("making", Making(name)))
-        self._making.follow(_told(action, name, steps), at_once=0)
+        made = _or_why(action, _told(name, steps))
+        self._dispatch_each(_FILE, chain(made, [actions.SetField("making", None)]))
+
+    def _dispatch_each(self, key: str, steps: Iterator[Action]) -> None:
+        self._runner.replace(key, in_steps(steps), told=self._store.dispatch)
 
     def _say_lost(self, state: State) -> None:
         words = f"stage {state.stage_id} has no function {state.function!r} to run"
@@ -384,23 +410,45 @@ def _once(make: Callable[[], File]) -> Iterator[_Made]:
     yield make()
 
 
-def _told(action: Action, name: str, steps: Iterator[_Made]) -> Iterator[Action]:
+def _told(name: str, steps: Iterator[_Made]) -> Iterator[Action]:
     """Yield actions that report a file's progress now and then, and then the file."""
     told = time.monotonic()
+    for made in steps:
+        if isinstance(made, File):
+            yield actions.Made(made)
+            yield actions.Say(f"{made.name} is ready: the browser saves it")
+        elif time.monotonic() - told > _TOLD_SECONDS:
+            told = time.monotonic()
+            yield actions.SetField("making", Making(name, made))
+
+
+def _script(session: Session) -> Iterator[Action]:
+    text = session.to_python()
+    yield actions.Copied(text)
+    yield actions.Say(f"copied {len(text.splitlines())} lines of Python")
+
+
+def _or_why(action: Action, steps: Iterator[Action]) -> Iterator[Action]:
+    """Yield the actions that an action requires, and those that say why there are no more."""
     try:
-        for made in steps:
-            check_wanted()
-            if isinstance(made, File):
-                yield actions.Made(made)
-                yield actions.Say(f"{made.name} is ready: the browser saves it")
-            elif time.monotonic() - told > _TOLD_SECONDS:
-                told = time.monotonic()
-                yield actions.SetField("making", Making(name, made))
+        yield from steps
     except UntrustedError as refusal:
         yield actions.Ask(action, refusal.files)
     except Exception as failure:  # whatever it is, the explorer lives on
         yield actions.Say(str(failure), is_error=True)
-    yield actions.SetField("making", None)
+
+
+def _draw_neighbours(state: State, job: Job) -> None:
+    printed(state.stage)
+    for stage in neighbours(state):
+        job.check()
+        draw(partial(reduce, state, actions.Checkout(stage)), job.check)
+        time.sleep(_AHEAD_SECONDS)
+
+
+def _looked_at(state: State) -> tuple[object, ...]:
+    tree, colours = state.session.tree, state.colour_by
+    return tree, state.function, state.reference, state.view, state.has_script, colours
 
 
 # --- pass preview ------------------------------------------------------------------------------

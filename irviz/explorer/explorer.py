@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.drawings import Drawings
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
-from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.panels.form_controls import ReadersChanges, classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.panel import Panel
@@ -31,10 +29,8 @@ from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
-from irviz.explorer.prefetch import StagesAhead
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import shown_selection, unchanged
-from irviz.explorer.slow_changes import SlowChanges
 from irviz.explorer.state import State
 from irviz.explorer.still_picture import StillPicture
 from irviz.explorer.store import Store
@@ -79,7 +75,6 @@ class Pane(Viewer):
         self.store = store
         self._changes = ReadersChanges()
         self._shown: object = None
-        self._texts: Incremental[dict[str, object]] = Incremental(self._show_traits)
         self._text_parts: tuple[object, ...] = ()
         super().__init__(**options)
         self.on_action(self._act)
@@ -90,7 +85,7 @@ class Pane(Viewer):
 
     def close(self) -> None:
         """Remove the viewer from the page."""
-        self._texts.leave()
+        self.store.runner.drop(self)
         super().close()
 
     def _show(self, state: State, before: State) -> None:
@@ -109,11 +104,11 @@ class Pane(Viewer):
             data["scene"] = {**scene_data(state), "moved": moved(state, before)}
         self._show_traits(data)
         if is_known:
-            self._texts.leave()
+            self.store.runner.drop(self)
             self._text_parts = ()
         elif not unchanged(parts := text_parts(state), self._text_parts):  # else a thread makes it
             self._text_parts = parts
-            self._texts.follow((text_data(one) for one in [state]), at_once=0)
+            self.store.runner.replace(self, lambda _: text_data(state), self._show_traits)
 
     def _show_traits(self, data: Mapping[str, object]) -> None:
         with self._changes.paused():
@@ -168,18 +163,15 @@ class Explorer(Pane):
         RUNS.start()
         store = Store(State.of(session))
         # before the picture, which is drawn while the worker runs a new stage
-        self._effects = Effects(store)
+        Effects(store)
         self._panes: list[Pane] = []
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
-        self._still = StillPicture(str(self.model_id))
+        self._still = StillPicture(str(self.model_id), store.runner)
         self.still = self._still.name
         self._open_form(_NODE)  # now, not while the first selection is shown
         store.subscribe(self._follow)
         store.subscribe(self._still.update)
-        self._drawings = Drawings(store)
-        self._slow = SlowChanges(store)
-        self._ahead = StagesAhead(store, self._drawings)
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: Action) -> None:
@@ -228,12 +220,6 @@ class Explorer(Pane):
 
     def close(self) -> None:
         """Cancel running work and remove the explorer from the page."""
-        if effects := getattr(self, "_effects", None):
-            effects.cancel()
-            self._still.cancel()
-            self._ahead.leave()
-            self._drawings.leave()
-            self._slow.leave()
         self.store.close()
         for part in (*self.forms.values(), *self._panes):
             for one in (*_inside(part), part):

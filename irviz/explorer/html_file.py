@@ -19,8 +19,8 @@ from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
 from irviz.explorer import actions
 from irviz.explorer.change_counts import iter_change_counts
-from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
+from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data, unwritten
 from irviz.explorer.selectors import view_or_none

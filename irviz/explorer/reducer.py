@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from irviz.errors import NotFoundError, UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.jobs.job_queue import was_cancelled
+from irviz.explorer.runner import was_cancelled
 from irviz.explorer.selectors import (
+    chosen_view,
     comparison,
     location,
     prim_funcs,
     steps_to_time,
     view_or_none,
 )
+from irviz.explorer.slow_changes import PARTS
 from irviz.explorer.state import (
     BisectionKey,
     CallKey,
@@ -46,24 +47,27 @@ from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
-from irviz.session.layer_as_stage import copy_stage, layer_stage
-from irviz.session.open_session import add_file
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.visible_function import ViewState, stage_view
-from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Stage
+from irviz.session.visible_function import ViewState
 from irviz.view.text.divergence_text import node_path
 from irviz.view.text.tables import TimingTable
 
+_CHOICES = (
+    *(actions.Checkout, actions.Compare, actions.Focus),
+    *(actions.ColourBy, actions.LookAround),
+)
+"""Actions that replace a pending one of the same kind."""
+
 
 def reduce(state: State, action: Action) -> State:
-    """Return the state after an action; a rejected action only adds a message."""
+    """Return the state after an action; a rejected action only adds a message.
+
+    Slow actions change nothing: the store has them done, and `Changed` has their results.
+    """
     if isinstance(action, actions.Show):
-        for one in action.wanted:
-            state = reduce(state, one)
-        return state
+        return _shown(state, action)
     wanted = action.wanted if isinstance(action, actions.Changed) else action
     try:
         after = _after(action, state)
@@ -81,16 +85,14 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
     match action:
         case actions.Checkout(stage):
             return _with_session(state, session.checkout(stage))
-        case actions.Apply() | actions.ReplaySchedule() | actions.ReplayBranch():
-            return _with_session(state, changed_session(session, action))
-        case actions.OpenFile():
-            return _with_session(state, changed_session(session, action))
         case actions.Changed(wanted, before, result):
-            if before is not session:  # it has changed since
-                result = changed_session(session, wanted)
             if isinstance(result, Exception):
                 raise result
-            return _with_session(state, result)
+            after = _with_session(state, result)
+            is_pair = isinstance(wanted, PARTS)
+            return replace(after, reference=str(before.tree.count)) if is_pair else after
+        case actions.Look(wanted):
+            return _asking(state, wanted)
         case actions.TryTransform() | actions.ForgetPreview():
             return replace(state, preview=None) if state.preview is not None else state
         case actions.Rename(stage, label):
@@ -122,12 +124,6 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             return _looking(state, state.view.choose(choices))
-        case actions.CompareCopies(node, copy, other):
-            made = [partial(copy_stage, node=NodeId(node), copy=one) for one in (copy, other)]
-            return _with_stages_beside(state, made)
-        case actions.CompareLayers(layer, other):
-            made = [partial(layer_stage, layer=one) for one in (layer, other)]
-            return _with_stages_beside(state, made)
         case actions.LookAround(node, steps, to):
             part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
             return _looking(state, part if node else state.view.whole)
@@ -182,37 +178,10 @@ def _fresh(state: State, **changes: Any) -> State:
 # --- stages ------------------------------------------------------------------------------------
 
 
-def changed_session(session: Session, action: Action) -> Session:
-    """Return the session after an action that transforms or opens a module, which may take long."""
-    match action:
-        case actions.Apply(ScheduleStep() as step):
-            return session.apply_schedule_step(step)
-        case actions.Apply(transform):
-            return session.apply(transform)
-        case actions.ReplaySchedule(function, steps):
-            return session.replay_schedule(function, steps)
-        case actions.ReplayBranch(stage):
-            return session.replay(onto=stage)
-        case actions.OpenFile(name, content):
-            return add_file(session, name, content)
-    raise TypeError(f"{action} neither transforms nor opens a module")
-
-
 def _with_session(state: State, session: Session) -> State:
     if session.functions:  # else there is no picture, which is said in its place
         session = session.select_available_function(state.wanted_function)
     return _fresh(state, session=session)
-
-
-def _with_stages_beside(state: State, make: Sequence[Callable[..., Stage]]) -> State:
-    """Add two stages that are parts of the current one, and compare them."""
-    session = state.session
-    first = session.tree.count
-    made = [
-        one(session.current, session.function, stage_id=str(first + at))
-        for at, one in enumerate(make)
-    ]
-    return replace(_with_session(state, session.add_stages(made)), reference=made[0].id)
 
 
 def _with_other_session(state: State, new: Session) -> State:
@@ -236,6 +205,37 @@ def _with_other_session(state: State, new: Session) -> State:
 
 
 # --- what is looked at -------------------------------------------------------------------------
+
+
+def _asking(state: State, wanted: Action) -> State:
+    """Note an action that leads to another picture, in place of an earlier choice of its kind."""
+    is_choice = isinstance(wanted, _CHOICES)
+    kept = [one for one in state.asked if not (is_choice and type(one) is type(wanted))]
+    after = replace(state, asked=(*kept, wanted))
+    return replace(after, drawing=asked_stage(after)) if state.drawing else after
+
+
+def asked_stage(state: State) -> str:
+    """Return the stage whose picture was asked for."""
+    moves = (actions.Checkout, actions.Reveal)
+    chosen = [one.stage for one in state.asked if isinstance(one, moves) and one.stage]
+    return [state.stage_id, *chosen][-1]
+
+
+def _shown(state: State, drawn: actions.Show) -> State:
+    """Perform the actions that were asked for, unless others took their place."""
+    if state is drawn.before:
+        return drawn.after
+    return look(state) if state.asked is drawn.before.asked else state
+
+
+def look(state: State) -> State:
+    """Return the state after the actions that were asked for."""
+    after = replace(state, asked=(), drawing="")
+    for one in state.asked:
+        assert isinstance(one, Action), "only actions are asked for"
+        after = reduce(after, one)
+    return after
 
 
 def _focused(state: State, function: str) -> State:
@@ -266,9 +266,11 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
 
 def _looking(state: State, view: ViewState) -> State:
     """Change the view of the function; raise ValueError if it cannot be shown."""
-    if view.around is not None:
-        stage_view(state.stage, state.function, view)
-    return _fresh(state, views={**state.views, state.view_key: view})
+    after = _fresh(state, views={**state.views, state.view_key: view})
+    found = chosen_view(after, "current") if view.around is not None else None
+    if isinstance(found, Exception):
+        raise found
+    return after
 
 
 def _revealed(state: State, function: str, node_id: str) -> State:
@@ -366,7 +368,7 @@ def _cancelled(state: State) -> State:
             known = runs.get(key.function, Runs())
             untraced = {**known.untraced, key.stage: "it was cancelled"}
             runs[key.function] = replace(known, untraced=untraced)
-    return replace(state, runs=runs, inquiry=None, steps=None)
+    return replace(state, runs=runs, inquiry=None, steps=None, asked=(), drawing="")
 
 
 def _incomparable(state: State, traces: tuple[Trace, Trace], why: object) -> State:
@@ -428,7 +430,7 @@ def _asking_for_colours(state: State) -> State:
 def _settled(state: State, before: State) -> State:
     """Return a state in which everything refers to the current stage, function and inputs."""
     if state.session is not before.session:
-        state = _of_session(state, before)
+        state = replace(_of_session(state, before), asked=(), drawing="")
     if (state.function, state.pair) != (before.function, before.pair):
         state = replace(state, is_dimmed=False, anchor="", preview=None)
         if state.inquiry is before.inquiry:
@@ -519,9 +521,11 @@ def _advanced(state: State) -> State:
     after = replace(state, inquiry=None)
     if not inquiry.goes_there:
         return replace(after, message=_not_finite(runs.traces.get(state.stage_id)))
-    if report.divergence is not None:
-        after = _revealed(replace(after, is_dimmed=True), state.function, report.divergence.node)
-    return replace(after, message=Message(report.line))
+    if report.divergence is None:
+        return replace(after, message=Message(report.line))
+    there = actions.Reveal(state.function, NodeId(report.divergence.node))
+    asked = state.asked or (there, actions.Say(report.line))  # the user may have moved on
+    return replace(after, is_dimmed=True, asked=asked)
 
 
 def _not_finite(trace: Trace | None) -> Message | None:

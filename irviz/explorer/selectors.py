@@ -18,7 +18,6 @@ from markupsafe import Markup
 from tvm import tirx
 
 from irviz.errors import NotFoundError
-from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
 from irviz.ir.module_functions import contents, drawable_functions, function_named, relax_functions
 from irviz.ir.tensor_array import Array, is_equal_array
@@ -133,11 +132,7 @@ class Derived(Generic[P, Result]):
         self._known: tuple[tuple[tuple[object, ...], Result], ...] = ()  # for threads never changed
 
     def __call__(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-        """Return the function's result.
-
-        In a thread, the computation ends here if its result is no longer wanted.
-        """
-        check_wanted()
+        """Return the function's result."""
         known = None if kwargs else _results.known
         if known is None:
             return self._result(state, *args, **kwargs)
@@ -261,6 +256,23 @@ def _shared_layout(state: State) -> PlacedGraph | None:
 
 @derived(
     lambda state, side: (
+        *(side, stage := state.stage_of(side), state.view, state.function),
+        # names may lead elsewhere by now
+        None if stage is None else graph_or_none(stage, state.function),
+    )
+)
+def chosen_view(state: State, side: Side) -> StageView | Exception:
+    """Return what was chosen to be drawn of a stage, or why the stage lacks it."""
+    try:
+        stage = state.stage if side == "current" else state.session.stage(state.reference)
+        with limited("the picture", stage):
+            return stage_view(stage, state.function, state.view)
+    except Exception as failure:  # why is said in the place of the picture
+        return failure
+
+
+@derived(
+    lambda state, side: (
         *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
         # names may lead elsewhere by now
         None if stage is None else graph_or_none(stage, state.function),
@@ -274,12 +286,13 @@ def _view(state: State, side: Side) -> StageView | Exception:
     if isinstance(both, ComparedViews):
         return both.after if side == "current" else both.before
     try:
-        with limited("the picture", stage):
-            try:
-                found = stage_view(stage, state.function, state.view)
-            except ValueError:  # it lacks what is looked at: all of it is drawn
+        found = chosen_view(state, side)
+        if isinstance(found, ValueError):  # it lacks what is looked at: all of it is drawn
+            with limited("the picture", stage):
                 return stage_view(stage, state.function, state.view.whole)
-        return found if state.reference else replace(found, placed=_shared_layout(state))
+        if isinstance(found, Exception) or state.reference:
+            return found
+        return replace(found, placed=_shared_layout(state))
     except Exception as failure:  # why is said in the place of the picture
         return failure
 

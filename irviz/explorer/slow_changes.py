@@ -1,111 +1,66 @@
-"""Transform and open modules in a thread; the state changes when they are there.
-
-Meanwhile the kernel handles messages, such as one that cancels.
-"""
+"""Actions that transform or open modules, which may take long."""
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.drawings import draw
-from irviz.explorer.jobs.incremental import Incremental, check_wanted
-from irviz.explorer.reducer import changed_session
-from irviz.explorer.state import State
-from irviz.explorer.store import Store
+from irviz.model.graph.graph import NodeId
+from irviz.session.layer_as_stage import copy_stage, layer_stage
+from irviz.session.open_session import add_file
 from irviz.session.session import Session
-from irviz.worker.supervisor import TRIES
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Stage
 
-_SLOW = (actions.Apply, actions.ReplaySchedule, actions.ReplayBranch, actions.OpenFile)
-_WAIT_SECONDS = 0.015
-"""How long the kernel waits: for a quick pass, switching threads would take longer."""
-_turn = threading.Lock()
-"""Held while a change is made: all explorers of a kernel share one worker process."""
-
-
-class SlowChanges:
-    """Performs actions that transform or open a module, in the order in which they were asked for.
-
-    A transform applies to the stage that was shown when it was asked for.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._waiting: deque[tuple[Action, str]] = deque()
-        self._thread: Incremental[actions.Changed] = Incremental(self._show)
-        self._has_turn = False
-        store.defer(self._take)
-        store.listen(self._perform)
-
-    def leave(self) -> None:
-        """Drop the actions that are not done."""
-        if self._waiting:
-            self._waiting.clear()
-            self._thread.leave()
-            if self._has_turn:
-                TRIES.cancel()
-
-    def _take(self, action: Action, state: State) -> bool:
-        if not isinstance(action, _SLOW):
-            return False
-        self._waiting.append((action, state.stage_id))
-        if len(self._waiting) == 1:
-            self._next()
-        return True
-
-    def _perform(self, action: Action, _state: State) -> None:
-        if isinstance(action, actions.Cancel) and self._waiting:
-            words = f"{_name(self._waiting[0][0])} was cancelled"
-            self.leave()
-            self._tell()
-            self._store.dispatch(actions.Say(words))
-
-    def _next(self) -> None:
-        self._tell()
-        steps = self._changed(*self._waiting[0], self._store.state)
-        self._thread.follow(steps, at_once=0, wait=_WAIT_SECONDS)
-
-    def _changed(self, action: Action, stage_id: str, state: State) -> Iterator[actions.Changed]:
-        """Make the change, and draw what it leads to."""
-        result: Session | Exception
-        with _turn:
-            self._has_turn = True
-            try:
-                check_wanted()
-                session = state.session
-                at = session if state.stage_id == stage_id else session.checkout(stage_id)
-                result = changed_session(at, action)
-            except Exception as failure:  # told where it is shown
-                result = failure
-            finally:
-                self._has_turn = False
-        change = actions.Changed(action, state.session, result)
-        draw(state, change)
-        yield change
-
-    def _show(self, change: actions.Changed) -> None:
-        if self._store.state.session is not change.before:  # it has changed since
-            self._next()
-            return
-        self._waiting.popleft()
-        self._tell()
-        self._store.dispatch(change)
-        if self._waiting:
-            self._next()
-
-    def _tell(self) -> None:
-        name = _name(self._waiting[0][0]) if self._waiting else ""
-        self._store.dispatch(actions.SetField("applying", name))
+PARTS = (actions.CompareCopies, actions.CompareLayers)
+"""Actions that add two parts of a stage as stages, to be compared."""
+SLOW = (
+    *(actions.Apply, actions.ReplaySchedule, actions.ReplayBranch, actions.OpenFile),
+    *PARTS,
+)
+"""Actions that the store's runner does, before the reducer gets their result."""
 
 
-def _name(action: Action) -> str:
+def changed_session(session: Session, action: Action) -> Session:
+    """Return the session after such an action."""
+    match action:
+        case actions.Apply(ScheduleStep() as step):
+            return session.apply_schedule_step(step)
+        case actions.Apply(transform):
+            return session.apply(transform)
+        case actions.ReplaySchedule(function, steps):
+            return session.replay_schedule(function, steps)
+        case actions.ReplayBranch(stage):
+            return session.replay(onto=stage)
+        case actions.OpenFile(name, content):
+            return add_file(session, name, content)
+        case actions.CompareCopies(node, copy, other):
+            made = (partial(copy_stage, node=NodeId(node), copy=one) for one in (copy, other))
+            return _with_parts(session, made)
+        case actions.CompareLayers(layer, other):
+            return _with_parts(session, (partial(layer_stage, layer=one) for one in (layer, other)))
+    raise TypeError(f"{action} neither transforms nor opens a module")
+
+
+def change_name(action: Action) -> str:
     """Return what the status bar calls an action that is not done yet."""
     match action:
         case actions.Apply(transform):
             return f"applying {transform.label}"
         case actions.OpenFile(name, _):
             return f"opening {name}"
+        case actions.CompareCopies() | actions.CompareLayers():
+            return "making stages of two layers"
     return "replaying"
+
+
+def _with_parts(session: Session, make: Iterable[Callable[..., Stage]]) -> Session:
+    first = session.tree.count
+    return session.add_stages(
+        [
+            one(session.current, session.function, stage_id=str(first + at))
+            for at, one in enumerate(make)
+        ]
+    )

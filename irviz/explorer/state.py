@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.explorer.jobs.job_queue import Jobs, was_cancelled
+from irviz.explorer.runner import Jobs, was_cancelled
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
@@ -295,6 +295,7 @@ class State:
         file: The file that the browser was given last, None for none.
         making: The file that is being made, None for none.
         applying: What is being applied or opened, "" for nothing.
+        asked: The actions that will be performed once their pictures are drawn.
         drawing: The stage whose drawing takes long enough to be reported, "" for none.
         message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
@@ -339,6 +340,7 @@ class State:
     file: File | None = None
     making: Making | None = None
     applying: str = ""
+    asked: tuple[object, ...] = ()
     drawing: str = ""
     message: Message | None = None
     failure: Failure | None = None

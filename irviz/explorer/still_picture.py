@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from contextlib import suppress
 
 from IPython.display import DisplayHandle, display
 
-from irviz.explorer.jobs.incremental import Incremental
+from irviz.explorer.runner import Runner
 from irviz.explorer.shown_figure import shown_figure
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State
@@ -27,11 +25,10 @@ class StillPicture:
         name: The CSS class by which the widget finds it.
     """
 
-    def __init__(self, model_id: str) -> None:
+    def __init__(self, model_id: str, runner: Runner) -> None:
         self.name = f"irviz-still-{model_id}"
         self._output: DisplayHandle | None = None
-        self._waiting: asyncio.TimerHandle | None = None
-        self._drawn = Incremental(self._replace)
+        self._runner = runner
 
     def show(self, state: State) -> None:
         """Add it to the output of the cell that is run."""
@@ -42,21 +39,10 @@ class StillPicture:
         """Draw the current picture soon, unless the user continues."""
         parts = (state.session, state.function, state.reference, state.view)
         is_same = parts == (before.session, before.function, before.reference, before.view)
-        if self._output is None or is_same:
-            return
-        self.cancel()
-        with suppress(RuntimeError):  # no loop runs in a script, which shows nothing either
-            loop = asyncio.get_running_loop()
-            self._waiting = loop.call_later(_SECONDS, self._draw, state)
-
-    def cancel(self) -> None:
-        """Cancel a pending update."""
-        if self._waiting is not None:
-            self._waiting.cancel()
-        self._drawn.leave()
-
-    def _draw(self, state: State) -> None:
-        self._drawn.follow_later(still_bundle(one, self.name) for one in [state])
+        if self._output is not None and not is_same:
+            self._runner.replace(
+                self, lambda _: still_bundle(state, self.name), self._replace, delay=_SECONDS
+            )
 
     def _replace(self, content: dict[str, str]) -> None:
         assert self._output is not None, "it was shown"

@@ -5,37 +5,48 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
-from irviz.explorer.actions import Action, Changed, Say
+from irviz.explorer import actions
+from irviz.explorer.actions import Action, Changed, Say, SetField
+from irviz.explorer.drawings import draw
 from irviz.explorer.reducer import reduce
+from irviz.explorer.runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
 from irviz.explorer.selectors import same_results
+from irviz.explorer.slow_changes import SLOW, change_name, changed_session
 from irviz.explorer.state import State
+from irviz.runtime.run import error_summary
+from irviz.session.session import Session
 
 Subscriber = Callable[[State, State], None]
 """Called with the state and the previous one."""
 Listener = Callable[[Action, State], None]
 """Called with an action and the state after it."""
-Deferral = Callable[[Action, State], bool]
-"""Called with an action; returns whether it will be performed later, by an action `Changed`."""
 
 _log = logging.getLogger(__name__)
+_WAIT_SECONDS = 0.015
+"""How long the kernel waits: for a quick pass, switching threads would take longer."""
 
 
 class Store:
     """Holds the state, changes it by actions, and notifies subscribers.
 
-    An action dispatched while another is being handled waits for its turn. An exception in a
-    subscriber is shown in the status bar, and the other subscribers are still called.
+    An action dispatched while another is being handled waits for its turn. An action that
+    transforms or opens a module is done by the runner, in the order in which they were asked for,
+    each on the stage that was shown when it was asked for; the state changes when the result is
+    there. An exception in a subscriber is shown in the status bar, and the other subscribers are
+    still called.
 
     Attributes:
         state: The current state.
+        runner: Does everything slow.
     """
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.runner = Runner(self._tell, self._complain)
         self._subscribers: list[Subscriber] = []
         self._listeners: list[Listener] = []
-        self._defer: Deferral = lambda _action, _state: False
         self._waiting: deque[Action] = deque()
         self._is_busy = False
 
@@ -48,13 +59,17 @@ class Store:
         """Call a function after every action and its subscribers."""
         self._listeners.append(listener)
 
-    def defer(self, deferral: Deferral) -> None:
-        """Ask a function of each action whether to perform it later."""
-        self._defer = deferral
-
     def dispatch(self, action: Action) -> None:
         """Change the state by an action, and notify subscribers and listeners."""
         self._waiting.append(action)
+        self._do_all()
+
+    def close(self) -> None:
+        """Cancel everything, and stop notifying anyone."""
+        self.runner.close()
+        self._subscribers, self._listeners = [], []
+
+    def _do_all(self) -> None:
         if self._is_busy:
             return
         self._is_busy = True
@@ -64,13 +79,16 @@ class Store:
         finally:
             self._is_busy = False
 
-    def close(self) -> None:
-        """Stop notifying anyone."""
-        self._subscribers, self._listeners = [], []
-
     def _do(self, action: Action) -> None:
-        if self._defer(action, self.state):
-            return
+        match action:
+            case actions.Cancel():
+                self._cancel_changes()
+            case Changed(wanted, old, _, stage_id) if old is not self.state.session:
+                self._change(wanted, stage_id, first=True)  # it has changed since
+                return
+            case _ if isinstance(action, SLOW):
+                self._change(action, self.state.stage_id)
+                return
         before, self.state = self.state, reduce(self.state, action)
         state = self.state
         if state is not before:
@@ -88,3 +106,49 @@ class Store:
             _log.exception("a part of the explorer could not be shown")
             words = str(failure) or type(failure).__name__
             self._waiting.append(Say(words, is_error=True))
+
+    # --- slow work -----------------------------------------------------------------------------
+
+    def _change(self, wanted: Action, stage_id: str, *, first: bool = False) -> None:
+        """Transform or open a module, and then dispatch the result."""
+        work = partial(self._changed, wanted, stage_id)
+        name = change_name(wanted)
+        self.runner.queue(CHANGE, object(), name, work, self._take, wait=_WAIT_SECONDS, first=first)
+
+    def _changed(self, wanted: Action, stage_id: str, job: Job) -> Changed:
+        """Return the result, whose pictures are drawn by then."""
+        state = self.state
+        result: Session | Exception
+        try:
+            at = state.session
+            at = at if state.stage_id == stage_id else at.checkout(stage_id)
+            result = changed_session(at, wanted)
+        except Exception as failure:  # told where it is shown
+            result = failure
+        change = Changed(wanted, state.session, result, stage_id)
+        if self.state.session is state.session:
+            draw(partial(reduce, state, change), job.check)
+        return change
+
+    def _take(self, answer: object) -> None:
+        if isinstance(answer, Changed):
+            self.dispatch(answer)
+        elif isinstance(answer, Exception) and not was_cancelled(answer):
+            self._complain(answer)
+
+    def _cancel_changes(self) -> None:
+        pending = self.runner.pending(CHANGE)
+        if pending:
+            self.runner.cancel(CHANGE)
+            self.dispatch(Say(f"{pending[0].name} was cancelled"))
+
+    def _tell(self, line: Line) -> None:
+        """Show what a line does."""
+        if line is RUN:
+            self.dispatch(SetField("jobs", self.runner.jobs(RUN)))
+        else:
+            names = [job.name for job in self.runner.pending(CHANGE)]
+            self.dispatch(SetField("applying", next(iter(names), "")))
+
+    def _complain(self, failure: Exception) -> None:
+        self.dispatch(Say(error_summary(failure), is_error=True))

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from irviz.explorer import drawings
+from irviz.explorer import effects
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 from tests.event_loop import LONG, until
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.worker
 @pytest.fixture
 def explorer(opened, modules, monkeypatch):
     """Three stages, of which the first is shown; pictures are told of at once."""
-    monkeypatch.setattr(drawings, "_TOLD_SECONDS", 0.0)
+    monkeypatch.setattr(effects, "_TOLD_SECONDS", 0.0)
     session = Session(modules.EveryKind).apply("LegalizeOps").apply("FuseOps")
     return opened(session.checkout("0"))
 
@@ -88,4 +88,4 @@ def test_a_drawing_that_is_cancelled_or_out_of_date_changes_nothing(explorer, ga
     asyncio.run(kernel())
 
 
-NAME = "irviz steps"
+NAME = "irviz job"

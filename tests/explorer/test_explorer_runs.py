@@ -16,8 +16,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
 from irviz.explorer.actions import SetField, SetSession
-from irviz.explorer.jobs import job_queue
-from irviz.explorer.jobs.job_queue import Jobs
+from irviz.explorer.runner import RUN, Jobs
 from irviz.model.runs.origin import Origin, OriginRun
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
@@ -302,7 +301,7 @@ def test_an_explorer_that_is_closed_while_it_runs_complains_of_nothing(opened, s
         await until(lambda: slow.calls)
         explorer.explorer.close()
         slow.open.set()
-        await until(lambda: not job_queue._turn.locked())
+        await until(lambda: not RUN.turn.locked())
         assert explorer.explorer.run_errors == {}
         assert explorer.message == ""
 

@@ -23,9 +23,9 @@ def store(tmp_path):
     path = tmp_path / "mlp.json"
     path.write_text(tvm.ir.save_json(MyModule))
     store = Store(State.of(irviz.load(path)))
-    effects = Effects(store)
+    Effects(store)
     yield store
-    effects.cancel()
+    store.close()
 
 
 @pytest.fixture(autouse=True)

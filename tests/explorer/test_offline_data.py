@@ -13,8 +13,8 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions
 from irviz.explorer import html_file as offline_data
 from irviz.explorer.html_file import last, record_in_steps
-from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.reducer import reduce
+from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selectors import view_or_none
 from irviz.explorer.state import Making, RunKey, State

@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from irviz.explorer import prefetch
+from irviz.explorer import effects
 from irviz.explorer.actions import Checkout
+from irviz.explorer.drawings import neighbours
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.prefetch import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
@@ -39,13 +39,13 @@ def drawn(monkeypatch):
 
 
 def is_drawing():
-    return any(one.name == "irviz steps" for one in threading.enumerate())
+    return any(one.name == "irviz job" for one in threading.enumerate())
 
 
 def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(
     session, drawn, monkeypatch
 ):
-    monkeypatch.setattr(prefetch, "_IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(effects, "_AHEAD_SECONDS", 0.01)
 
     async def kernel():
         explorer = Explorer(session.checkout("1"))

@@ -1,5 +1,7 @@
 """While a pass or a text takes long, the explorer answers; a cancelled pass leaves nothing."""
 
+import asyncio
+import gc
 import threading
 import time
 
@@ -8,8 +10,24 @@ import tvm
 
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
-from irviz.explorer.actions import Apply, Cancel, Checkout, OpenFile, Rename, Say, SetField
+from irviz.explorer.actions import (
+    Apply,
+    Cancel,
+    Checkout,
+    CompareCopies,
+    CompareLayers,
+    OpenFile,
+    Rename,
+    ReplayBranch,
+    ReplaySchedule,
+    Say,
+    SetField,
+)
 from irviz.explorer.explorer import Explorer
+from irviz.explorer.reducer import reduce
+from irviz.explorer.runner import CHANGE
+from irviz.explorer.slow_changes import SLOW
+from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.transforms.passes.as_transform import as_transform
 from tests.event_loop import LONG, in_kernel, until
@@ -35,6 +53,15 @@ def explorer():
     made = Explorer(Session(MyModule).apply("LegalizeOps"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def frozen():
+    """Nothing that was imported is looked at by the garbage collector, as in `irviz open`."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def labels(explorer):
@@ -107,3 +134,81 @@ def test_a_text_that_takes_long_is_made_once_and_shown_when_it_is_there(explorer
         assert len(made) == 1
 
     in_kernel(kernel)
+
+
+def sleeps(mod):
+    time.sleep(3)
+    return mod
+
+
+def in_the_kernel():
+    """Return a pass that sleeps in a thread of this process, as it cannot be sent to another."""
+
+    @tvm.transform.module_pass(opt_level=0, name="Sleep")
+    def sleep(mod, _context):
+        return sleeps(mod)
+
+    return as_transform(sleep), lambda explorer: not explorer.status["job"]
+
+
+def in_the_worker():
+    """Return a function that sleeps in the worker, which is ended with it."""
+    return as_transform(sleeps), lambda _: not CHANGE.turn.locked()
+
+
+async def longest_wait(explorer, seconds):
+    """Send messages all the time; return for how long one was not answered."""
+    longest, end, number = 0.0, time.perf_counter() + seconds, 0
+    while time.perf_counter() < end:
+        sent = time.perf_counter()
+        await asyncio.sleep(0)
+        explorer.dispatch(Say(str(number)))
+        assert explorer.status["words"] == str(number)
+        longest, number = max(longest, time.perf_counter() - sent), number + 1
+        await asyncio.sleep(0.005)
+    return longest
+
+
+@pytest.mark.usefixtures("frozen")
+@pytest.mark.parametrize("slow", [in_the_kernel, in_the_worker])
+def test_while_a_pass_sleeps_messages_take_50_ms_and_cancel_300_and_nothing_stays(explorer, slow):
+    """Another process may hold up a trial, so the bars are to be met in one of several."""
+    waits, cancels = [1.0], [1.0]
+
+    async def trial():
+        usual = await longest_wait(explorer, 0.5)
+        transform, has_ended = slow()
+        explorer.dispatch(Apply(transform))
+        waits.append(await longest_wait(explorer, 2) - usual)
+        assert explorer.status["job"] == f"applying {transform.label}"
+        cancelled = time.perf_counter()
+        explorer.dispatch(Cancel())
+        await until(lambda: has_ended(explorer))
+        cancels.append(time.perf_counter() - cancelled)
+        await until(lambda: not CHANGE.turn.locked())
+
+    async def kernel():
+        explorer.dispatch(Apply(as_transform("FoldConstant")))  # the processes are ready by then
+        await until(lambda: len(explorer.session.stages) == 3)
+        await until(lambda: not (explorer.status["job"] or explorer.store.state.jobs.keys))
+        before, runs = explorer.session, explorer.store.state.runs
+        for _ in range(5):
+            if min(waits) > 0.05 or min(cancels) > 0.3:
+                await trial()
+        await asyncio.sleep(0.1)
+        assert explorer.session is before
+        assert explorer.store.state.runs == runs
+
+    in_kernel(kernel)
+    assert min(waits) <= 0.05
+    assert min(cancels) <= 0.3
+
+
+def test_the_state_alone_transforms_and_opens_nothing():
+    state, transform = State.of(Session(MyModule)), as_transform("LegalizeOps")
+    slow = [
+        *(Apply(transform), OpenFile("notes.py", b""), ReplayBranch("0"), ReplaySchedule("f", ())),
+        *(CompareCopies("lv", 0, 1), CompareLayers("a", "b")),
+    ]
+    assert {type(one) for one in slow} == set(SLOW)
+    assert all(reduce(state, one) is state for one in slow)

@@ -12,6 +12,7 @@ from irviz.explorer.actions import (
     ColourBy,
     Compare,
     Focus,
+    Look,
     LookAround,
     Rename,
     ReplaySchedule,
@@ -19,8 +20,10 @@ from irviz.explorer.actions import (
     Select,
     SetField,
     SetSession,
+    Show,
     Undo,
 )
+from irviz.explorer.reducer import look
 from irviz.explorer.selectors import location, scene, selected_call
 from irviz.explorer.state import Selection, State
 from irviz.explorer.store import Store
@@ -100,6 +103,21 @@ def test_actions_undo_what_actions_did(store):
     assert [stage.id for stage in store.state.session.stages] == ["0", "1", "2"]
     store.dispatch(Undo())
     assert store.state.session.stages == before.stages
+
+
+def test_what_was_asked_for_is_done_once_and_keeps_what_changed_meanwhile(store):
+    store.dispatch(Look(Checkout("1")))
+    store.dispatch(Look(Checkout("0")))
+    before = store.state
+    assert (before.stage_id, before.asked) == ("1", (Checkout("0"),))
+    drawn = Show(before, look(before))
+    store.dispatch(SetField("search", "words"))
+    store.dispatch(drawn)
+    after = store.state
+    assert (after.stage_id, after.search, after.asked) == ("0", "words", ())
+    store.dispatch(Checkout("1"))
+    store.dispatch(drawn)
+    assert store.state.stage_id == "1"
 
 
 # --- the selected node -------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels.form_controls import (
     CheckedField,
     button,
@@ -21,6 +20,7 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.runner import Jobs
 from irviz.explorer.selectors import bisection_words, prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store

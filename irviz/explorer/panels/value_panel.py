@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.jobs.incremental import Incremental
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.runner import Job
 from irviz.explorer.selectors import ShownValue, cost_words, selected_trace, selected_value
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -44,7 +44,6 @@ class ValuePanel(Panel):
         self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
         self._drawing: Figure | None = None
         self._drawn = ""  # the label of the node that the picture is of
-        self._charts: Incremental[Figure | str] = Incremental(self._show_picture)
         self._facts, self._picture = html("irviz-value-facts"), html("irviz-value-picture")
         self._tensors = field(widgets.Dropdown, "irviz-value-tensor", "tensor", is_aligned=True)
         self._kinds = field(widgets.Dropdown, "irviz-value-kind", "picture", is_aligned=True)
@@ -147,15 +146,15 @@ class ValuePanel(Panel):
         summary = self._summary
         self._drawing = None
         if summary is None or not self._kind:
-            self._charts.leave()
+            self._store.runner.drop(self)
             self._show_picture("")
             return
         if self._drawn != self._known.label:
             self._show_picture("")
         draw = partial(draw_chart, self._kind, self._array, summary, self._theme)
         index, title = self._index(summary.shape), self._known.label
-        steps = _drawn(partial(draw, index=index, title=title))
-        self._charts.follow(steps, at_once=0, wait=_WAIT_SECONDS)
+        work = partial(_drawn, partial(draw, index=index, title=title))
+        self._store.runner.replace(self, work, self._show_picture, wait=_WAIT_SECONDS)
 
     def _show_picture(self, drawing: Figure | str) -> None:
         """Show a picture, or why there is none."""
@@ -212,12 +211,12 @@ class RecordButton(Panel):
         self._cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
 
 
-def _drawn(draw: Callable[[], Figure]) -> Iterator[Figure | str]:
+def _drawn(draw: Callable[[], Figure], _: Job) -> Figure | str:
     """Draw in the engine's process, because a thread shares Matplotlib's settings with the user."""
     try:
-        yield ENGINE.call(draw, answer=Figure)
+        return ENGINE.call(draw, answer=Figure)
     except (ValueError, WorkerError) as failure:
-        yield str(failure)
+        return str(failure)
 
 
 def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ...]:

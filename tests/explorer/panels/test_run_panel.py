@@ -7,10 +7,10 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInputs, SetSession
 from irviz.explorer.effects import Effects
-from irviz.explorer.jobs.job_queue import Jobs
 from irviz.explorer.panels import run_panel
 from irviz.explorer.panels.profile_panel import TimingPanel
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
+from irviz.explorer.runner import Jobs
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session

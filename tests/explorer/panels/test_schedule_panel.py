@@ -513,6 +513,8 @@ def test_measuring_says_what_it_does_and_what_is_out_of_date_is_left_out(
         assert host.button("Cancel") is not None
         host.apply("vectorize", "i")
         host.apply("parallel", "i")
+        while len(host.session.stages) < 4:
+            await asyncio.sleep(0.01)
         go.set()
         while host.button("Cancel") is not None:
             await asyncio.sleep(0.01)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import explore as explore
     from irviz.explorer.explorer import record as record
     from irviz.explorer.html_file import save_html as save_html
-    from irviz.figures.decorator import figure as figure
+    from irviz.figures.figure_files import figure as figure
     from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_code.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from irviz.session.bisect import bisect as bisect
     from irviz.session.blame import Blame as Blame
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
-    from irviz.session.draw_function import draw as draw
-    from irviz.session.draw_function import graph as graph
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
+    from irviz.session.open_session import draw as draw
+    from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce import Reduction as Reduction
@@ -108,12 +108,12 @@ _LAZY = {
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
     "diff": "irviz.session.open_diff:diff",
-    "draw": "irviz.session.draw_function:draw",
+    "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
-    "figure": "irviz.figures.decorator:figure",
+    "figure": "irviz.figures.figure_files:figure",
     "figures": "irviz.figures",
     "forget_kernels": "irviz.runtime.run:forget_kernels",
-    "graph": "irviz.session.draw_function:graph",
+    "graph": "irviz.session.open_session:graph",
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explorer:record",

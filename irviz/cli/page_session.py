@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irviz.cli.demo import demo_session
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_request import DEMO, PageRequest
 from irviz.cli.recent_files import add_recent_file
@@ -33,9 +34,8 @@ class PageSession:
 
     def open(self, request: PageRequest) -> None:
         """Open what was requested, after connecting widgets to the pages."""
-        from irviz.cli.open_explorer import explorer_of_page
         from irviz.explorer.explorer import Explorer
-        from irviz.runtime.kernel_store import say_if_none_are_kept
+        from irviz.runtime.kernels import say_if_none_are_kept
 
         say_if_none_are_kept()
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)
@@ -50,3 +50,12 @@ class PageSession:
     def new_path(self, name: str) -> Path:
         """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
         return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")
+
+
+def explorer_of_page(request: PageRequest) -> Explorer:
+    """Return the explorer for a page request."""
+    from irviz.explorer.explorer import explore
+
+    if request.what == DEMO:
+        return explore(demo_session(), height=0)
+    return explore(request.what, name=request.name, function=request.function, height=0)

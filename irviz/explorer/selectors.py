@@ -67,8 +67,7 @@ from irviz.view.text.details import (
     module_html,
     source_html,
 )
-from irviz.view.text.divergence_text import node_path
-from irviz.view.text.run_results import comparison_summary
+from irviz.view.text.run_results import comparison_summary, node_path
 from irviz.view.theme import STYLES
 
 P = ParamSpec("P")

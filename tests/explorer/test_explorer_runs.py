@@ -18,7 +18,7 @@ from irviz.explorer import explorer as explorer_module
 from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.jobs import job_queue
 from irviz.explorer.jobs.job_queue import Jobs
-from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.run_result import Origin, OriginRun
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.transforms.kernels import library

@@ -19,7 +19,7 @@ from irviz.explorer.panels.panel import Panel
 from irviz.explorer.selectors import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
-from irviz.runtime.symbolic_dims import parse_sizes
+from irviz.runtime.argument_lists import parse_sizes
 
 
 class TimingPanel(Panel):

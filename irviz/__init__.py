@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import record as record
     from irviz.explorer.html_file import save_html as save_html
     from irviz.figures.figure_files import figure as figure
-    from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
-    from irviz.ir.numpy_code.numpy_program import to_numpy as to_numpy
+    from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
+    from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
@@ -91,7 +91,7 @@ _LAZY = {
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
     "NodeHistory": "irviz.session.node_history:NodeHistory",
-    "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
+    "NumPyProgram": "irviz.ir.numpy_program:NumPyProgram",
     "PassTimes": "irviz.view.pass_times:PassTimes",
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recordings.recording:Recording",
@@ -121,7 +121,7 @@ _LAZY = {
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",
-    "to_numpy": "irviz.ir.numpy_code.numpy_program:to_numpy",
+    "to_numpy": "irviz.ir.numpy_program:to_numpy",
 }
 
 __all__ = [

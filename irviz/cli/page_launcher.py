@@ -16,12 +16,12 @@ import tempfile
 import time
 import webbrowser
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import platformdirs
 
-from irviz.cli.page_request import PageRequest
 from irviz.errors import IrvizError
 from irviz.private_folder import private_folder
 from irviz.worker.process_tree import end_process
@@ -227,3 +227,30 @@ def _chromium() -> str | None:
     for folder in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"):
         places += [Path(os.environ[folder], end) for end in _WINDOWS if folder in os.environ]
     return next((str(place) for place in places if place.is_file()), None)
+
+
+DEMO, START = ":demo:", ":start:"
+"""Requests without a file: the course's MLP, and a page for choosing a file."""
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What to show, and where; sent by a pipe, because arguments of processes are public.
+
+    Attributes:
+        what: A file that `irviz.load` takes, DEMO, or START.
+        name: A module, where the file defines several.
+        function: The function to begin with, where the module has several.
+        port: A port; 0 for any free one.
+        token: The token that requests must have.
+        parent: The process whose exit ends the server.
+        directory: The current directory, where files are saved.
+    """
+
+    what: str
+    name: str
+    function: str
+    port: int
+    token: str
+    parent: int
+    directory: str

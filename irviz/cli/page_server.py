@@ -39,14 +39,20 @@ from tornado.websocket import WebSocketHandler
 
 from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_launcher import interruptible
+from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
-from irviz.cli.page_request import DEMO, START, PageRequest
-from irviz.cli.page_session import PageSession
 from irviz.cli.recent_files import recent_files
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
+import dataclasses
+from typing import TYPE_CHECKING
+
+from irviz.cli.demo import demo_session
+from irviz.cli.recent_files import add_recent_file
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
@@ -313,3 +319,48 @@ def _picture(side: dict[str, Any]) -> dict[str, str]:
     svg = f"{start}{closed}<style>{system_css()}</style>{rest}"
     data = base64.b64encode(svg.encode()).decode()
     return {"label": side["label"], "address": f"data:image/svg+xml;base64,{data}"}
+
+
+@dataclasses.dataclass
+class PageSession:
+    """The state behind the pages.
+
+    Attributes:
+        request: The request of the command.
+        pages: The open pages.
+        folder: The folder for files that a page uploads; only this user may read it.
+        explorer: The explorer, None until something is opened.
+    """
+
+    request: PageRequest
+    pages: Pages
+    folder: Path
+    explorer: Explorer | None = None
+
+    def open(self, request: PageRequest) -> None:
+        """Open what was requested, after connecting widgets to the pages."""
+        from irviz.explorer.explorer import Explorer
+        from irviz.runtime.kernels import say_if_none_are_kept
+
+        say_if_none_are_kept()
+        self.pages.connect_widgets(Explorer.handle_control_comm_opened)
+        self.explorer = explorer_of_page(request)
+        if request.what != DEMO and self.folder not in Path(request.what).parents:
+            add_recent_file(Path(request.what))
+
+    def open_chosen(self, what: str) -> None:
+        """Open a file chosen in a page."""
+        self.open(dataclasses.replace(self.request, what=what))
+
+    def new_path(self, name: str) -> Path:
+        """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
+        return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")
+
+
+def explorer_of_page(request: PageRequest) -> Explorer:
+    """Return the explorer for a page request."""
+    from irviz.explorer.explorer import explore
+
+    if request.what == DEMO:
+        return explore(demo_session(), height=0)
+    return explore(request.what, name=request.name, function=request.function, height=0)

@@ -20,9 +20,9 @@ from tvm import tirx
 from irviz.errors import NotFoundError
 from irviz.explorer.jobs.incremental import check_wanted
 from irviz.explorer.state import CallKey, Message, Side, State
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import contents, drawable_functions, function_named, relax_functions
 from irviz.ir.tensor_array import Array, is_equal_array
-from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.ir.tvmscript import prim_func_script
 from irviz.model.graph.graph import (
     INPUT_KINDS,

@@ -20,7 +20,7 @@ from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.declaration import Declaration
 from irviz.figures.translations import in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
-from irviz.ir.numpy_code.numpy_program import line_offsets, part_offsets, write_function
+from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind, RegionKind
 from irviz.session.open_session import load

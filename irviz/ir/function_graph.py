@@ -27,9 +27,9 @@ from irviz.ir.labels import (
     literal_label,
     literal_type,
 )
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
-from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.model.graph.graph import (
     OUTPUT,
     UNKNOWN,

@@ -13,8 +13,7 @@ import pytest
 
 from irviz.cli import page_launcher as serving
 from irviz.cli import page_launcher as windows
-from irviz.cli.page_launcher import WindowError, has_webview, serve
-from irviz.cli.page_request import START
+from irviz.cli.page_launcher import START, WindowError, has_webview, serve
 
 pytestmark = [
     pytest.mark.worker,

@@ -12,10 +12,10 @@ import tvm
 from tvm import relax
 
 import irviz
-from irviz.cli import page_session
+from irviz.cli import page_server
 from irviz.cli.demo import demo_stages
 from irviz.cli.main import main
-from irviz.cli.page_request import PageRequest
+from irviz.cli.page_launcher import PageRequest
 from irviz.course.mlp import MODULES, MyModuleStatic
 
 pytestmark = pytest.mark.worker
@@ -131,7 +131,7 @@ def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for
     )
     request = PageRequest("a.py", "Last", "second", 0, "", 0, ".")
     options = {"name": "Last", "function": "second", "height": 0}
-    assert page_session.explorer_of_page(request) == (("a.py",), options)
+    assert page_server.explorer_of_page(request) == (("a.py",), options)
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):

@@ -10,7 +10,7 @@ from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
-from irviz.ir.tir.statements import flatten, nested_statements, walk_statements
+from irviz.ir.statements import flatten, nested_statements, walk_statements
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.index_map import IndexMapText

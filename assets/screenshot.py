@@ -25,8 +25,7 @@ def screenshot(browser_path: str) -> None:
     """Write a picture of the demo's page after a bind, a swap and a comparison."""
     from playwright.sync_api import sync_playwright
 
-    from irviz.cli.page_launcher import served
-    from irviz.cli.page_request import DEMO
+    from irviz.cli.page_launcher import DEMO, served
 
     with served(DEMO) as (_, url), sync_playwright() as playwright:
         browser = playwright.chromium.launch(

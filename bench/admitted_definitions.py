@@ -35,7 +35,7 @@ from child_processes import in_children
 from tvm import ir, relax, tirx
 from tvm_ffi import structural_equal
 
-from irviz.loaders.read_file_contents import read_content
+from irviz.loaders.load import read_content
 from irviz.loaders.tvmscript.syntax_tree import definitions, line_range
 
 _BATCH = 50

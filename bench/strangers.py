@@ -30,8 +30,7 @@ from measurement_table import against, heading
 from tornado.httpclient import AsyncHTTPClient, HTTPError
 from tornado.websocket import websocket_connect
 
-from irviz.cli.page_launcher import served
-from irviz.cli.page_request import DEMO
+from irviz.cli.page_launcher import DEMO, served
 
 SECONDS, MEGABYTES, LINES = 0.1, 50.0, 1
 _HEAD = "HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000000\r\n\r\n"

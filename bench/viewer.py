@@ -17,8 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 from tvm import relax
 from tvm.script import relax as script
 
-from irviz.cli.page_launcher import served
-from irviz.cli.page_request import DEMO
+from irviz.cli.page_launcher import DEMO, served
 
 _TIMES = 50
 _FLAGS = ["--no-sandbox", "--disable-gpu"]

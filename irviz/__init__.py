@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import explore as explore
     from irviz.explorer.explorer import record as record
     from irviz.explorer.html_file import save_html as save_html
-    from irviz.figures.decorator import figure as figure
-    from irviz.ir.numpy_code.numpy_program import NumPyProgram as NumPyProgram
-    from irviz.ir.numpy_code.numpy_program import to_numpy as to_numpy
+    from irviz.figures.figure_files import figure as figure
+    from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
+    from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from irviz.session.bisect import bisect as bisect
     from irviz.session.blame import Blame as Blame
     from irviz.session.divergence_report import DivergenceReport as DivergenceReport
-    from irviz.session.draw_function import draw as draw
-    from irviz.session.draw_function import graph as graph
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
+    from irviz.session.open_session import draw as draw
+    from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce import Reduction as Reduction
@@ -91,7 +91,7 @@ _LAZY = {
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
     "NodeHistory": "irviz.session.node_history:NodeHistory",
-    "NumPyProgram": "irviz.ir.numpy_code.numpy_program:NumPyProgram",
+    "NumPyProgram": "irviz.ir.numpy_program:NumPyProgram",
     "PassTimes": "irviz.view.pass_times:PassTimes",
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recordings.recording:Recording",
@@ -108,12 +108,12 @@ _LAZY = {
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
     "diff": "irviz.session.open_diff:diff",
-    "draw": "irviz.session.draw_function:draw",
+    "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
-    "figure": "irviz.figures.decorator:figure",
+    "figure": "irviz.figures.figure_files:figure",
     "figures": "irviz.figures",
     "forget_kernels": "irviz.runtime.run:forget_kernels",
-    "graph": "irviz.session.draw_function:graph",
+    "graph": "irviz.session.open_session:graph",
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explorer:record",
@@ -121,7 +121,7 @@ _LAZY = {
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",
-    "to_numpy": "irviz.ir.numpy_code.numpy_program:to_numpy",
+    "to_numpy": "irviz.ir.numpy_program:to_numpy",
 }
 
 __all__ = [

@@ -20,7 +20,7 @@ from tvm.script import tirx as T
 from tvm.support import cc
 
 from irviz.runtime import kernels
-from irviz.runtime.kernel_store import kernel_store
+from irviz.runtime.kernels import kernel_store
 from irviz.runtime.vm import LocalModule
 
 X = np.ones((4, 4), "float32")

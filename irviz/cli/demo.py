@@ -22,8 +22,7 @@ def add_demo(commands: Commands) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     if options.svg is None:
-        from irviz.cli.page_launcher import serve
-        from irviz.cli.page_request import DEMO
+        from irviz.cli.page_launcher import DEMO, serve
 
         serve(DEMO, port=options.port, place=options.place)
         return

@@ -27,7 +27,7 @@ def add_draw(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.session.draw_function import part
+    from irviz.session.open_session import part
 
     view = part(options.around, options.steps, options.to)
     session = open_file(options)

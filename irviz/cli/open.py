@@ -17,8 +17,7 @@ def add_open(commands: Commands) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from irviz.cli.page_launcher import serve
-    from irviz.cli.page_request import START
+    from irviz.cli.page_launcher import START, serve
 
     serve(
         START if options.file is None else str(options.file.resolve()),

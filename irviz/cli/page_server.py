@@ -7,30 +7,56 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import base64
 import contextlib
 import gc
+import hmac
 import json
+import logging
 import os
+import shutil
 import socket
 import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TextIO
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
+import jinja2
+from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
+from tornado.web import (
+    Application,
+    HTTPError,
+    RequestHandler,
+    StaticFileHandler,
+    stream_request_body,
+)
+from tornado.websocket import WebSocketHandler
 
 from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_launcher import interruptible
-from irviz.cli.page_listener import BACKLOG, Listener
-from irviz.cli.page_request import START, PageRequest
-from irviz.cli.page_routes import ADDRESS, MAX_BYTES, SMALL_BYTES, page_application
-from irviz.cli.page_session import PageSession
+from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
+from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
+from irviz.cli.recent_files import recent_files
+from irviz.explorer.viewer.schema import Picture
+from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
+import dataclasses
+from typing import TYPE_CHECKING
+
+from irviz.cli.demo import demo_session
+from irviz.cli.recent_files import add_recent_file
+
+if TYPE_CHECKING:
+    from irviz.explorer.explorer import Explorer
 
 
 def main() -> None:
@@ -71,7 +97,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         Listener(sockets, request.token, serve)
         _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
-            import_module("irviz.cli.open_explorer")  # takes a second, in which the reader chooses
+            import_module("irviz.explorer.explorer")  # takes a second, in which the reader chooses
         gc.freeze()  # else each full collection of what the imports left takes 65 ms
         await asyncio.Event().wait()
 
@@ -90,3 +116,252 @@ def _own_stdout() -> TextIO:
 
 if __name__ == "__main__":
     main()
+
+
+ADDRESS = "127.0.0.1"
+_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' blob:",  # anywidget imports from blobs
+    "style-src": "'self' 'unsafe-inline'",  # anywidget and CodeMirror add style sheets
+    "img-src": "'self' data: blob:",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+_HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",  # the address has the token
+    "X-Content-Type-Options": "nosniff",
+}
+_log = logging.getLogger(__name__)
+MAX_BYTES = 2**30
+"""The largest file that can be dropped onto a page, and the largest message of a page, in bytes."""
+SMALL_BYTES = 2**16
+"""The largest body of any other request, in bytes."""
+
+
+def page_application(shown: PageSession) -> Application:
+    """Return the web application."""
+    return Application(
+        [
+            ("/", _Document),
+            ("/open", _Open),
+            ("/connection", _Connection),
+            (r"/static/(\w+\.\w+)", _Static, {"path": str(PAGE / "static")}),
+        ],
+        default_handler_class=_Missing,
+        websocket_max_message_size=MAX_BYTES,
+        log_function=lambda _: None,  # it would log addresses, which have the token
+        shown=shown,
+    )
+
+
+class _Private(RequestHandler):
+    """Refuses requests without the token, or for another host name, as DNS rebinding makes them.
+
+    The first request of a connection had the token, or it would not be here. Cookies would reach
+    other ports too.
+    """
+
+    @property
+    def shown(self) -> PageSession:
+        """The state behind the page."""
+        return cast(PageSession, self.settings["shown"])
+
+    def set_default_headers(self) -> None:
+        for name, value in _HEADERS.items():
+            self.set_header(name, value)
+        self.clear_header("Server")
+
+    def prepare(self) -> None:
+        if self.request.host_name not in (ADDRESS, "localhost"):
+            raise HTTPError(403)
+        given = self.get_query_argument("token", "")
+        if not hmac.compare_digest(given.encode(), self.shown.request.token.encode()):
+            raise HTTPError(403)
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(REFUSED if status_code == 403 else f"{status_code}: {self._reason}")
+
+    def log_exception(
+        self,
+        typ: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """Log an error without the address, which has the token."""
+        if typ and value and not isinstance(value, HTTPError):
+            _log.error("a request to %s failed", self.request.path, exc_info=(typ, value, tb))
+
+
+class _Missing(_Private):
+    def prepare(self) -> None:
+        super().prepare()
+        raise HTTPError(404)
+
+
+class _Static(_Private, StaticFileHandler):
+    """The page's script and style sheet."""
+
+
+class _Document(_Private):
+    """The page, with a picture of what it will show; or the page for choosing a file."""
+
+    def get(self) -> None:
+        self.set_header("Cache-Control", "no-store")
+        if self.shown.explorer is None:
+            self.finish(start_page(self.shown.request.token))
+        else:
+            token = self.shown.request.token
+            self.finish(template("index").render(initial_picture(self.shown.explorer), token=token))
+
+
+@stream_request_body
+class _Open(_Private):
+    """Opens a file: one that is chosen in the page (`what`), or the body, which is one of a `name`.
+
+    The body goes to the disk as it comes, after the token was checked.
+    """
+
+    def prepare(self) -> None:
+        super().prepare()
+        cast(HTTP1Connection, self.request.connection).set_max_body_size(MAX_BYTES)
+        self.path = self.shown.new_path(self.get_query_argument("name", ""))
+        self.file = self.path.open("wb")
+        self.failure: OSError | None = None
+
+    def data_received(self, chunk: bytes) -> None:
+        if self.failure is None:
+            try:
+                self.file.write(chunk)
+            except OSError as failure:
+                self.failure = failure
+
+    def post(self) -> None:
+        try:
+            with self.file:
+                if self.failure is not None:
+                    raise self.failure
+            if self.shown.explorer is None:
+                self.shown.open_chosen(self.get_query_argument("what", str(self.path)))
+        except FAILURES as failure:
+            words = failure_words(failure).replace(f"{self.path.parent}{os.sep}", "")
+            self.set_status(400)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(words)
+            shutil.rmtree(self.path.parent, ignore_errors=True)
+
+
+class _Connection(_Private, WebSocketHandler):
+    """A page's web socket. Tornado refuses pages of other origins."""
+
+    def open(self) -> None:
+        self.message: dict[str, Any] = {}
+        self.buffers: list[memoryview] = []
+        self.set_nodelay(True)
+        self.shown.pages.add(self)
+
+    def on_close(self) -> None:
+        self.shown.pages.remove(self)
+
+    def on_message(self, message: str | bytes) -> None:
+        if isinstance(message, str):
+            self.message, self.buffers = json.loads(message), []
+        else:
+            self.buffers.append(memoryview(message))
+        if len(self.buffers) == self.message["buffers"]:
+            self.shown.pages.hear(self.message, self.buffers)
+
+
+# --- page html ---------------------------------------------------------------------------------
+#
+# The documents that the page's server sends.
+
+
+PAGE = Path(__file__).parent / "page"
+
+
+def start_page(token: str) -> str:
+    """Return the page for choosing a file."""
+    return template("start").render(token=token, recent=recent_files(), demo=DEMO)
+
+
+def template(name: str) -> jinja2.Template:
+    """Return a template, which escapes every value."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGE), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template(f"{name}.html.j2")
+
+
+# --- page prerender ----------------------------------------------------------------------------
+#
+# Prerender the explorer for the document of the page, until its script has run.
+
+
+def initial_picture(explorer: Explorer) -> dict[str, object]:
+    """Return the values for the page's template."""
+    sides = [explorer.scene.get("reference"), explorer.scene.get("current")]
+    return {
+        "model": explorer.model_id,
+        "title": explorer.title,
+        "rows": explorer.rows,
+        "pictures": [_picture(side) for side in sides if side and side["svg"]],
+    }
+
+
+def _picture(side: Picture) -> dict[str, str]:
+    """Return a picture's label and data URL; an image runs no scripts, whatever it contains."""
+    start, closed, rest = side["svg"].partition(">")
+    svg = f"{start}{closed}<style>{system_css()}</style>{rest}"
+    data = base64.b64encode(svg.encode()).decode()
+    return {"label": side["label"], "address": f"data:image/svg+xml;base64,{data}"}
+
+
+@dataclasses.dataclass
+class PageSession:
+    """The state behind the pages.
+
+    Attributes:
+        request: The request of the command.
+        pages: The open pages.
+        folder: The folder for files that a page uploads; only this user may read it.
+        explorer: The explorer, None until something is opened.
+    """
+
+    request: PageRequest
+    pages: Pages
+    folder: Path
+    explorer: Explorer | None = None
+
+    def open(self, request: PageRequest) -> None:
+        """Open what was requested, after connecting widgets to the pages."""
+        from irviz.explorer.explorer import Explorer
+        from irviz.runtime.kernels import say_if_none_are_kept
+
+        say_if_none_are_kept()
+        self.pages.connect_widgets(Explorer.handle_control_comm_opened)
+        self.explorer = explorer_of_page(request)
+        if request.what != DEMO and self.folder not in Path(request.what).parents:
+            add_recent_file(Path(request.what))
+
+    def open_chosen(self, what: str) -> None:
+        """Open a file chosen in a page."""
+        self.open(dataclasses.replace(self.request, what=what))
+
+    def new_path(self, name: str) -> Path:
+        """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
+        return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")
+
+
+def explorer_of_page(request: PageRequest) -> Explorer:
+    """Return the explorer for a page request."""
+    from irviz.explorer.explorer import explore
+
+    if request.what == DEMO:
+        return explore(demo_session(), height=0)
+    return explore(request.what, name=request.name, function=request.function, height=0)

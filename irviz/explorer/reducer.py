@@ -40,7 +40,7 @@ from irviz.explorer.state import (
     TimingKey,
     ValueKey,
 )
-from irviz.model.folding.container_path import reveal
+from irviz.model.folding.expansion import reveal
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import NodeId, call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
@@ -51,7 +51,7 @@ from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.visible_function import ViewState
-from irviz.view.text.divergence_text import node_path
+from irviz.view.text.run_results import node_path
 from irviz.view.text.tables import TimingTable
 
 _CHOICES = (

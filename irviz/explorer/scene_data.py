@@ -27,7 +27,7 @@ from irviz.explorer.viewer.schema import (
     Scene,
 )
 from irviz.model.diff.diff_result import NodeChange, NodeDiff
-from irviz.model.folding.container_path import repeat_copies
+from irviz.model.folding.expansion import repeat_copies
 from irviz.model.graph.graph import (
     Graph,
     Node,

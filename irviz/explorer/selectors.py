@@ -19,9 +19,9 @@ from tvm import tirx
 
 from irviz.errors import NotFoundError
 from irviz.explorer.state import CallKey, Message, Side, State
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import contents, drawable_functions, function_named, relax_functions
 from irviz.ir.tensor_array import Array, is_equal_array
-from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.ir.tvmscript import prim_func_script
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -66,8 +66,7 @@ from irviz.view.text.details import (
     module_html,
     source_html,
 )
-from irviz.view.text.divergence_text import node_path
-from irviz.view.text.run_results import comparison_summary
+from irviz.view.text.run_results import comparison_summary, node_path
 from irviz.view.theme import STYLES
 
 P = ParamSpec("P")

@@ -7,9 +7,9 @@ notebook.
 from irviz.figures.declaration import Declaration as Declaration
 from irviz.figures.declaration import FigureList as FigureList
 from irviz.figures.declaration import read_declarations as read_declarations
-from irviz.figures.decorator import check as check
-from irviz.figures.decorator import figure as figure
-from irviz.figures.decorator import save as save
 from irviz.figures.draw_declaration import draw_declaration as draw_declaration
+from irviz.figures.figure_files import check as check
 from irviz.figures.figure_files import check_figures as check_figures
+from irviz.figures.figure_files import figure as figure
+from irviz.figures.figure_files import save as save
 from irviz.figures.figure_files import write_figures as write_figures

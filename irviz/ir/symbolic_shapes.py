@@ -13,7 +13,7 @@ from tvm import ir, relax, sym, tirx
 from irviz.errors import IrvizError
 from irviz.ir.labels import dim_label
 from irviz.ir.node_ids import NodeIds
-from irviz.ir.tir.statements import used_vars
+from irviz.ir.statements import used_vars
 
 _OPERATORS: Mapping[type, Callable[[int, int], int]] = {
     tirx.Add: operator.add,

@@ -28,8 +28,7 @@ from irviz.loaders.tvmscript.syntax_tree import (
     tvmscript_definitions,
 )
 from irviz.loaders.upgrade.code_files import MEMORY_RATIO, mask_magics, upgrade_cells
-from irviz.loaders.upgrade.upgrade import upgrade
-from irviz.loaders.upgrade.upgrade_result import Upgraded, unified_diff
+from irviz.loaders.upgrade.upgrade import Upgraded, unified_diff, upgrade
 
 _MAX_LISTED = 12
 

@@ -9,9 +9,9 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import InputError, RunError
+from irviz.ir.statements import walk_statements
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
-from irviz.ir.tir.statements import walk_statements
 from irviz.runtime.argument_lists import Cases, Inputs, plan_inputs
 from irviz.runtime.synthetic_inputs import RANDOM
 

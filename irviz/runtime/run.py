@@ -21,22 +21,25 @@ from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases
 from irviz.runtime.build_module import PLAIN
-from irviz.runtime.kernel_store import say_if_none_are_kept
+from irviz.runtime.kernels import say_if_none_are_kept
 from irviz.runtime.module_bytes import pack_module
 from irviz.runtime.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_errors import error_summary
 from irviz.runtime.run_function import (
+    BUDGET,
+    ROUNDS,
     CalledFunction,
     Job,
     ModuleOf,
     Modules,
+    TimedCall,
     UnknownModuleError,
     run_job,
     run_packed,
+    time_in_turn,
 )
-from irviz.runtime.time_in_turn import BUDGET, ROUNDS, TimedCall, time_in_turn
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays

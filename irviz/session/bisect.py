@@ -22,8 +22,7 @@ from irviz.ir.module_functions import drawable_functions
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.argument_lists import Inputs
 from irviz.session.session import Session
-from irviz.session.stage_interface import INTERFACE, renamed
-from irviz.session.value_check import StageVerdict, ValueCheck, named_arguments
+from irviz.session.value_check import INTERFACE, StageVerdict, ValueCheck, named_arguments, renamed
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes

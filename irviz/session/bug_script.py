@@ -21,8 +21,7 @@ from irviz.runtime.synthetic_inputs import RANDOM, generator_for, random_array
 from irviz.runtime.vm import PERTURB, perturb_value
 from irviz.session.bisect import Bisection
 from irviz.session.session import Session
-from irviz.session.stage_interface import INTERFACE
-from irviz.session.value_check import FILLS, StageVerdict, ValueCheck
+from irviz.session.value_check import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.passes.user_function_source import define_function
 from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError

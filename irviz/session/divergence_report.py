@@ -21,7 +21,7 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_matching import inlined_graph, node_correspondence
 from irviz.session.visible_function import StageView
 from irviz.view.graph.overlay import Overlay
-from irviz.view.text.divergence_text import difference_summary, divergence_summary
+from irviz.view.text.run_results import difference_summary, divergence_summary
 from irviz.worker.supervisor import OnProgress
 
 

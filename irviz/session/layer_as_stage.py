@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_function
-from irviz.model.folding.container_path import copy_around
+from irviz.model.folding.expansion import copy_around
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
 from irviz.model.graph.layers import Layer, common_layer, layer_name
 from irviz.session.stage_cache import graph_of, tree_of

@@ -17,9 +17,8 @@ from irviz.ir.source_lines import source_lines, source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
-from irviz.session.carry_layers import layered_graph
 from irviz.session.shared_layout import chain
-from irviz.session.stage_cache import graph_of
+from irviz.session.stage_cache import graph_of, layered_graph
 from irviz.session.stage_diff import diff_modules
 from irviz.session.stage_readings import kept_by_stage
 from irviz.transforms.stage import Stage

@@ -35,8 +35,7 @@ from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.model.runs.origin import Origin
-from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
+from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure

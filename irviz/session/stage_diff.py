@@ -12,11 +12,11 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
+from irviz.ir.compare_domains import compare_domains
 from irviz.ir.labels import attributes, is_same_type, type_parts, type_parts_of
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tensor_array import is_equal_tensor
-from irviz.ir.tir.compare_domains import compare_domains
-from irviz.ir.tir.loop_nest_reader import loop_nest
 from irviz.ir.tvmscript import function_texts, tvmscript
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irviz.errors import StageError
-from irviz.model.runs.timed_pass import TimedPass
+from irviz.model.runs.measurement import TimedPass
 from irviz.transforms.recordings.pass_log import short_line
 from irviz.transforms.stage import Stage
 from irviz.view.pass_times import PassTimes

@@ -11,7 +11,7 @@ from tvm import ir
 from irviz.model.graph.graph import NodeId
 from irviz.model.graph.infer_layers import LayersByNode
 from irviz.model.graph.layers import Layer
-from irviz.model.runs.origin import Origin
+from irviz.model.runs.run_result import Origin
 from irviz.transforms.transform import Transform
 
 Position = tuple[Layer, str, int]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.atomic_write import atomic_write, target_path
-from irviz.model.runs.timed_pass import TimedPass
+from irviz.model.runs.measurement import TimedPass
 from irviz.units import format_duration
 from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from irviz.cli.page_launcher import served
-from irviz.cli.page_request import DEMO, START
+from irviz.cli.page_launcher import DEMO, START, served
 
 from .conftest import SCRIPT
 from .shown import Shown

@@ -13,7 +13,7 @@ import irviz
 from irviz.course.mlp import MyModuleMixture
 from irviz.explorer.viewer import STATIC
 from irviz.ir.function_graph import extract
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import walk
 from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay

@@ -11,11 +11,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from irviz.cli import desktop_window as windows
 from irviz.cli import page_launcher as serving
-from irviz.cli.desktop_window import WindowError, has_webview
-from irviz.cli.page_launcher import serve
-from irviz.cli.page_request import START
+from irviz.cli import page_launcher as windows
+from irviz.cli.page_launcher import START, WindowError, has_webview, serve
 
 pytestmark = [
     pytest.mark.worker,

@@ -12,10 +12,10 @@ import tvm
 from tvm import relax
 
 import irviz
-from irviz.cli import open_explorer
+from irviz.cli import page_server
 from irviz.cli.demo import demo_stages
 from irviz.cli.main import main
-from irviz.cli.page_request import PageRequest
+from irviz.cli.page_launcher import PageRequest
 from irviz.course.mlp import MODULES, MyModuleStatic
 
 pytestmark = pytest.mark.worker
@@ -126,10 +126,12 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
 
 
 def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for(monkeypatch):
-    monkeypatch.setattr(open_explorer, "explore", lambda *given, **options: (given, options))
+    monkeypatch.setattr(
+        "irviz.explorer.explorer.explore", lambda *given, **options: (given, options)
+    )
     request = PageRequest("a.py", "Last", "second", 0, "", 0, ".")
     options = {"name": "Last", "function": "second", "height": 0}
-    assert open_explorer.explorer_of_page(request) == (("a.py",), options)
+    assert page_server.explorer_of_page(request) == (("a.py",), options)
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):

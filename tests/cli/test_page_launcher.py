@@ -17,8 +17,7 @@ from pathlib import Path
 import pytest
 
 from irviz.cli import page_launcher as serving
-from irviz.cli.page_launcher import ServeError, serve, served
-from irviz.cli.page_request import DEMO, START
+from irviz.cli.page_launcher import DEMO, START, ServeError, serve, served
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"

@@ -20,8 +20,7 @@ from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
 from irviz.cli import page_listener
-from irviz.cli.page_launcher import served
-from irviz.cli.page_request import START
+from irviz.cli.page_launcher import START, served
 
 pytestmark = [
     pytest.mark.worker,

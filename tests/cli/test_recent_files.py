@@ -10,9 +10,8 @@ import platformdirs
 import pytest
 
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_request import PageRequest
-from irviz.cli.page_routes import start_page
-from irviz.cli.page_session import PageSession
+from irviz.cli.page_launcher import PageRequest
+from irviz.cli.page_server import PageSession, start_page
 from irviz.cli.recent_files import add_recent_file, recent_files
 
 
@@ -79,7 +78,7 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(
-        "irviz.cli.open_explorer.explorer_of_page", lambda request: opened.append(request.what)
+        "irviz.cli.page_server.explorer_of_page", lambda request: opened.append(request.what)
     )
     monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
 

@@ -17,7 +17,7 @@ from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
 from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.runner import RUN, Jobs
-from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.run_result import Origin, OriginRun
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.transforms.kernels import library

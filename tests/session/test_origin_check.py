@@ -7,7 +7,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import RunError
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.origin import Origin, OriginRun, ValueRecorder
+from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.session.session import Session
 
 pytestmark = [pytest.mark.build, pytest.mark.worker]

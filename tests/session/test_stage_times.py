@@ -11,7 +11,7 @@ import irviz
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.explorer.state import State
 from irviz.explorer.viewer_traits import viewer_data
-from irviz.model.runs.timed_pass import TimedPass
+from irviz.model.runs.measurement import TimedPass
 from irviz.transforms.stage import Stage
 from irviz.view.pass_times import PassTimes
 

@@ -10,8 +10,8 @@ from tvm import s_tir
 from tvm.script import from_source
 
 from irviz.course.mm_relu import MyModule, lecture_schedule
-from irviz.ir.tir.compare_domains import compare_domains
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.compare_domains import compare_domains
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.loop_nest import (
     Axis,

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.session.draw_function import draw
+from irviz.session.open_session import draw
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 

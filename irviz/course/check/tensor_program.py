@@ -17,7 +17,7 @@ from irviz.course.check.answers import (
     random_arrays,
 )
 from irviz.course.te_functions import batch_matmul_relu
-from irviz.ir.tir.statements import used_vars, walk_statements
+from irviz.ir.statements import used_vars, walk_statements
 from irviz.session.session import Session
 
 

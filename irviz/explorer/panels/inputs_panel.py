@@ -23,10 +23,9 @@ from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
-from irviz.loaders.arrays.input_files import missing_inputs, read_inputs
-from irviz.runtime.argument_lists import Array, Inputs, Plan, plan_inputs
+from irviz.loaders.input_files import missing_inputs, read_inputs
+from irviz.runtime.argument_lists import SIZE, Array, Inputs, Plan, plan_inputs
 from irviz.runtime.prim_func_call import own_inputs
-from irviz.runtime.symbolic_dims import SIZE
 from irviz.runtime.synthetic_inputs import RANDOM, WORDS, ZEROS
 from irviz.view.templating import render
 

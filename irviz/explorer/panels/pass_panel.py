@@ -27,9 +27,9 @@ from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
 from irviz.ir.labels import attributes
 from irviz.ir.module_functions import prim_funcs, relax_functions
-from irviz.loaders.arrays.param_files import load_params
+from irviz.loaders.param_files import load_params
 from irviz.model.graph.graph import NodeKind, RegionKind
-from irviz.runtime.symbolic_dims import parse_sizes
+from irviz.runtime.argument_lists import parse_sizes
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.bind_params import bind_params

@@ -28,8 +28,8 @@ from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse
+from irviz.runtime.argument_lists import parse_sizes
 from irviz.runtime.simulate_memory import memory_use
-from irviz.runtime.symbolic_dims import parse_sizes
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.figure import Figure

@@ -21,7 +21,7 @@ from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weigh
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.importer_defects import mend
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.origin import Origin, OriginRun, ValueRecorder
+from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
 
 if TYPE_CHECKING:

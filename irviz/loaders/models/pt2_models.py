@@ -24,7 +24,7 @@ from irviz.loaders.models.torch_models import (
     notes_of,
     quiet,
 )
-from irviz.model.runs.origin import Origin, OriginRun
+from irviz.model.runs.run_result import Origin, OriginRun
 from irviz.model.runs.trace import Array
 
 if TYPE_CHECKING:

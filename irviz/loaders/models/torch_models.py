@@ -15,7 +15,7 @@ from irviz.loaders.file_errors import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
 from irviz.loaders.models.torch_importer import ImportedProgram, described, import_program
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.origin import Origin, OriginRun, ValueRecorder
+from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
 from irviz.worker.captured_output import StderrCapture, captured_stderr
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
-from irviz.loaders.tvmscript.admitted_statements import check_decorator, check_function
-from irviz.loaders.tvmscript.dialect import MEANINGS, METADATA, imported_names
-from irviz.loaders.tvmscript.source_text import SourceText, TextScope, dotted
+from irviz.loaders.tvmscript.dialect import (
+    DECORATORS,
+    FUNCTIONS,
+    MEANINGS,
+    METADATA,
+    TYPES,
+    imported_names,
+)
+from irviz.loaders.tvmscript.source_text import RESERVED, SourceText, TextScope, dotted, is_private
 from irviz.loaders.tvmscript.syntax_tree import (
     Definition,
     definitions,
@@ -246,3 +252,261 @@ def _index(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise TypeError(f"{value!r} is not the index of a node")
     return value
+
+
+_TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
+_OF_THE_VM = "__vmtir__"
+"""The prefix of the functions that TVM makes for its virtual machine."""
+_NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"
+
+
+def check_function(node: ast.FunctionDef, scope: TextScope) -> str:
+    """Check a function; return the name of its decorator, such as "T.prim_func"."""
+    decorator = check_decorator(node, ("T.prim_func", "R.function"), scope)
+    if node.name in RESERVED or is_private(node.name.removeprefix(_OF_THE_VM)):
+        raise scope.text.refused(node, f"a function called {node.name} is refused")
+    sizes = _type_parameters(node, scope)
+    scope = scope.with_bound(sizes).with_sizes(sizes)
+    names = scope.text.parameters(node, node.args)
+    _check_signature(node, scope)
+    _block(node.body, scope.with_bound(names))
+    return decorator
+
+
+def _check_signature(node: ast.FunctionDef, scope: TextScope) -> None:
+    """Check the types of parameters and the result, which may use earlier parameters."""
+    types = [(one.arg, one.annotation) for one in node.args.args]
+    parts = [part for _, one in types if one is not None for part in ast.walk(one)]
+    quoted = [part.value for part in parts if isinstance(part, ast.Constant)]
+    signature = scope.having(in_signature=True).with_sizes(
+        [value for value in quoted if isinstance(value, str)]
+    )
+    for name, annotation in types:
+        _check(signature, annotation)
+        signature = signature.with_sizes([name])
+    _check(signature, node.returns)
+
+
+def check_decorator(
+    node: ast.FunctionDef | ast.ClassDef, wanted: Sequence[str], scope: TextScope
+) -> str:
+    """Return the name of the only decorator; raise RefusedError if it is not in `wanted`."""
+    listed = "@" + " or @".join(wanted)
+    if len(node.decorator_list) != 1:
+        raise scope.text.refused(node, f"{node.name} needs one decorator: {listed}")
+    (decorator,) = node.decorator_list
+    name = _callee_name(decorator)
+    if name not in wanted:
+        raise scope.text.refused(decorator, f"this decorator is refused: write {listed}")
+    if isinstance(decorator, ast.Call):
+        _check_options(decorator, name, scope)
+    return name
+
+
+def _check_options(decorator: ast.Call, name: str, scope: TextScope) -> None:
+    if decorator.args:
+        raise scope.text.refused(decorator.args[0], f"@{name} takes only True and False")
+    for option in decorator.keywords:
+        match option:
+            case ast.keyword(arg=known, value=ast.Constant(value=bool())) if (
+                known in DECORATORS[name]
+            ):
+                pass
+            case _:
+                options = ", ".join(f"{one}=True or False" for one in sorted(DECORATORS[name]))
+                raise scope.text.refused(
+                    option.value, f"this option of @{name} is refused: it may have {options}"
+                )
+
+
+def _type_parameters(node: ast.FunctionDef, scope: TextScope) -> list[str]:
+    """Return the symbolic sizes that a function declares, as `n` in `def main[n](...)`."""
+    parameters = getattr(node, "type_params", [])  # Python 3.12 or newer
+    for one in parameters:
+        bound = getattr(one, "bound", None)
+        is_int = isinstance(bound, ast.Name) and bound.id == "int"
+        has_default = getattr(one, "default_value", None) is not None
+        if type(one).__name__ != "TypeVar" or has_default or not (bound is None or is_int):
+            raise scope.text.refused(one, "this type parameter is refused: write a plain name")
+    return [scope.text.bind(one, one.name) for one in parameters]
+
+
+def _block(body: Sequence[ast.stmt], scope: TextScope) -> TextScope:
+    """Check statements in order; return the scope after them."""
+    for statement in body:
+        if type(statement) not in _CHECKS:
+            raise scope.text.refused_kind(statement)
+        bound = _CHECKS[type(statement)](statement, scope)
+        scope = scope.with_bound(bound or ())
+    return scope
+
+
+def _check(scope: TextScope, *nodes: ast.expr | None) -> None:
+    for node in nodes:
+        if node is not None:
+            check_expression(node, scope)
+
+
+# --- statements: each function returns the names that are bound after it, or None ---------------
+
+
+def _functiondef(node: ast.FunctionDef, scope: TextScope) -> list[str]:
+    scope.text.bind(node, node.name)
+    if check_function(node, scope) != "R.function":
+        raise scope.text.refused(
+            node, "a PrimFunc inside a function is refused: TVM does not read it"
+        )
+    return [node.name]
+
+
+def _assign(node: ast.Assign, scope: TextScope) -> list[str]:
+    if len(node.targets) != 1:
+        raise scope.text.refused(node, "a = b = c is refused: TVMScript assigns one name at a time")
+    (target,) = node.targets
+    _check(scope, node.value)
+    _refuse_type(node.value, scope)
+    if scope.text.is_module(node.value):
+        if not isinstance(target, ast.Name):
+            raise scope.text.refused(target, _NO_TARGET)
+        scope.text.check_module(target, target.id)
+        return []
+    if isinstance(target, ast.Subscript):
+        _check(scope, target)
+        return []
+    return _targets(target, scope)
+
+
+def _refuse_type(node: ast.expr, scope: TextScope) -> None:
+    """Raise RefusedError if a variable would become a type, which could be called later."""
+    parts: list[ast.expr] = []
+    match node:
+        case ast.Attribute() if dotted(node)[0] in FUNCTIONS:
+            raise scope.text.refused(node, "a type in a variable is refused: write it in full")
+        case ast.Call() if _callee_name(node) in _TYPES:
+            raise scope.text.refused(node, "a type in a variable is refused: write it in full")
+        case ast.List() | ast.ListComp() | ast.Dict():
+            raise scope.text.refused(node, "a list in a variable is refused: write a tuple")
+        case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
+            pass
+        case ast.Subscript(value=value):
+            parts = [value]
+        case ast.BinOp(left=first, right=second) | ast.IfExp(body=first, orelse=second):
+            parts = [first, second]
+    for part in parts:
+        _refuse_type(part, scope)
+
+
+def _annassign(node: ast.AnnAssign, scope: TextScope) -> list[str]:
+    _check(scope, node.value, node.annotation)
+    if node.value is not None:
+        _refuse_type(node.value, scope)
+    return _targets(node.target, scope)
+
+
+def _augassign(node: ast.AugAssign, scope: TextScope) -> None:
+    if isinstance(node.target, ast.Name):
+        scope.text.bind(node.target, node.target.id)
+    elif not isinstance(node.target, ast.Subscript):
+        raise scope.text.refused(node.target, "an assignment to this is refused")
+    operation = ast.BinOp(left=node.target, op=node.op, right=node.value)
+    _check(scope, ast.copy_location(operation, node))
+
+
+def _targets(target: ast.expr, scope: TextScope) -> list[str]:
+    """Return the names that an assignment binds."""
+    match target:
+        case ast.Name(id=name):
+            return [scope.text.bind(target, name)]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return [name for one in elements for name in _targets(one, scope)]
+        case _:
+            raise scope.text.refused(target, _NO_TARGET)
+
+
+def _for(node: ast.For, scope: TextScope) -> None:
+    _refuse_else(node, scope)
+    match node.iter:
+        case ast.Call(func=ast.Name(id="range"), args=arguments, keywords=keywords):
+            if any(one.arg is None for one in keywords):
+                raise scope.text.refused(node.iter, "** is refused")
+            _check(scope, *arguments)
+            _check(scope.having(allows_strings=True), *(one.value for one in keywords))
+        case _:
+            _check_dialect_call(node.iter, ("T",), scope)
+    _block(node.body, scope.with_bound(_targets(node.target, scope)))
+
+
+def _refuse_else(node: ast.For | ast.While, scope: TextScope) -> None:
+    if node.orelse:
+        raise scope.text.refused(node.orelse[0], "else after a loop is refused")
+
+
+def _check_dialect_call(node: ast.expr, roots: Sequence[str], scope: TextScope) -> None:
+    if not (isinstance(node, ast.Call) and dotted(node.func)[0] in roots):
+        raise scope.text.refused(
+            node, f"this is refused here: only a call of {' or '.join(roots)} is admitted"
+        )
+    _check(scope, node)
+
+
+def _branches(node: ast.If | ast.While, scope: TextScope) -> None:
+    if isinstance(node, ast.While):
+        _refuse_else(node, scope)
+    _check(scope, node.test)
+    _block(node.body, scope)
+    _block(node.orelse, scope)
+
+
+def _with(node: ast.With, scope: TextScope) -> list[str]:
+    inner = scope
+    for item in node.items:
+        _check_dialect_call(item.context_expr, ("T", "R"), inner)
+        if item.optional_vars is not None:
+            inner = inner.with_bound(_targets(item.optional_vars, scope))
+    after = _block(node.body, inner)
+    return [name for name in _output_names(node) if name in after.bound]
+
+
+def _output_names(node: ast.With) -> list[str]:
+    """Return the variables that R.output makes visible after a dataflow block."""
+    if all(_callee_name(item.context_expr) != "R.dataflow" for item in node.items):
+        return []
+    calls = [
+        statement.value
+        for statement in node.body
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    ]
+    outputs = [one for call in calls if _callee_name(call) == "R.output" for one in call.args]
+    return [one.id for one in outputs if isinstance(one, ast.Name)]
+
+
+def _callee_name(node: ast.expr) -> str:
+    return ".".join(dotted(node.func if isinstance(node, ast.Call) else node))
+
+
+def _assert(node: ast.Assert, scope: TextScope) -> None:
+    _check(scope, node.test)
+    _check(scope.having(allows_strings=True), node.msg)
+
+
+def _expr(node: ast.Expr, scope: TextScope) -> None:
+    if not (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)):
+        _check(scope, node.value)
+
+
+_CHECKS: Mapping[type[ast.stmt], Callable[..., list[str] | None]] = {
+    ast.AnnAssign: _annassign,
+    ast.Assert: _assert,
+    ast.Assign: _assign,
+    ast.AugAssign: _augassign,
+    ast.Break: lambda *_: None,
+    ast.Continue: lambda *_: None,
+    ast.Expr: _expr,
+    ast.For: _for,
+    ast.FunctionDef: _functiondef,
+    ast.If: _branches,
+    ast.Pass: lambda *_: None,
+    ast.Return: lambda node, scope: _check(scope, node.value),
+    ast.While: _branches,
+    ast.With: _with,
+}

@@ -14,8 +14,7 @@ from irviz.errors import LoadError
 from irviz.loaders.file_limits import memory_for
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.loaders.upgrade.imports import future_first
-from irviz.loaders.upgrade.upgrade import parse_module, upgrade
-from irviz.loaders.upgrade.upgrade_result import Note, Upgraded, unified_diff
+from irviz.loaders.upgrade.upgrade import Note, Upgraded, parse_module, unified_diff, upgrade
 
 MEMORY_RATIO: Final = 1000
 """The memory for upgrading a text, in proportion to its size."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -23,7 +23,9 @@ from libcst.metadata import (
 from libcst.metadata.scope_provider import BaseAssignment, ScopeVisitor
 
 from irviz.loaders.upgrade.moved_names import SHORT, USUAL, moved
-from irviz.loaders.upgrade.upgrade_result import AddNote
+
+AddNote = Callable[[str, str], None]
+"""Adds a note of some words and the reason."""
 
 
 @dataclass

@@ -3,14 +3,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import difflib
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade import prim_func_rules, python_api_rules, relax_rules
-from irviz.loaders.upgrade.dotted_names import CallSite, DottedNames, callee, keyword, parts
+from irviz.loaders.upgrade.dotted_names import (
+    AddNote,
+    CallSite,
+    DottedNames,
+    callee,
+    keyword,
+    parts,
+)
 from irviz.loaders.upgrade.function_context import Function, Owner, every, function_of
 from irviz.loaders.upgrade.imports import future_first, new_name, rewrite_import, with_imports
 from irviz.loaders.upgrade.moved_names import (
@@ -23,7 +31,31 @@ from irviz.loaders.upgrade.moved_names import (
     why_no_operator,
     why_no_program,
 )
-from irviz.loaders.upgrade.upgrade_result import AddNote, Note, Upgraded
+
+
+@dataclass(frozen=True, order=True)
+class Note:
+    """Something that was left unchanged: its line (from 1), its words, and the reason.
+
+    `cell` is the notebook cell (from 1) that contains the line, or 0 without cells.
+    """
+
+    line: int
+    what: str
+    why: str
+    cell: int = 0
+
+    def __str__(self) -> str:
+        place = f"cell {self.cell}, line" if self.cell else "line"
+        return f"{place} {self.line}: {self.what}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """The text in today's dialect, and notes with the lines of the old text."""
+
+    text: str
+    notes: tuple[Note, ...] = ()
 
 
 def upgrade(source: str, *, futures: bool = True) -> Upgraded:
@@ -50,6 +82,16 @@ def parse_module(source: str) -> cst.Module:
         return cst.parse_module(source)
     except cst.ParserSyntaxError as failure:
         raise RefusedError("", failure.raw_line, 1, "this is not Python") from failure
+
+
+def unified_diff(old: str, new: str, name: str) -> str:
+    """Return the unified diff of two texts, or "" if they are equal."""
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True), new.splitlines(keepends=True), name, f"{name} (upgraded)"
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 # --- rewriting ---------------------------------------------------------------------------------

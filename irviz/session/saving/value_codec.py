@@ -15,8 +15,8 @@ from tvm import ir, tirx
 
 from irviz.errors import IrvizError
 from irviz.ir.check_arguments import ShapeValue
-from irviz.loaders.arrays.param_files import read_npy
 from irviz.loaders.file_errors import brief
+from irviz.loaders.param_files import read_npy
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.schedules.index_map import IndexMapText
 

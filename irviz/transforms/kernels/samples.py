@@ -14,7 +14,7 @@ from tvm import ir, relax, sym, tirx
 from tvm_ffi import structural_map
 
 from irviz.errors import IrvizError
-from irviz.ir.tir.statements import flatten, nested_statements, used_vars
+from irviz.ir.statements import flatten, nested_statements, used_vars
 from irviz.transforms.kernels.signature import Signature, TensorSignature, call_types
 
 Array = NDArray[np.generic]

@@ -10,7 +10,7 @@ from typing import TypeVar
 import tvm
 from tvm import ir
 
-from irviz.model.runs.timed_pass import TimedPass
+from irviz.model.runs.measurement import TimedPass
 from irviz.transforms.recordings.pass_log import PassLog, PassRun, logging_passes, short_line
 from irviz.transforms.recordings.recorded_stages import stages_of
 from irviz.transforms.stage import Stage

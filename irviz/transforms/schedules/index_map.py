@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from tvm import tirx
 
-from irviz.ir.tir.statements import ScopedNames
+from irviz.ir.statements import ScopedNames
 from irviz.transforms.schedules.schedule_error import ScheduleTraceError, refused
 
 _OPERATORS: dict[type[ast.operator], Callable[..., object]] = {

@@ -11,7 +11,7 @@ from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
-from irviz.ir.tir.statements import flatten, nested_statements, walk_statements
+from irviz.ir.statements import flatten, nested_statements, walk_statements
 from irviz.loaders.file_errors import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.folding.container_path import RepeatCopies
+from irviz.model.folding.expansion import RepeatCopies
 from irviz.model.graph.graph import (
     Graph,
     ModuleContents,

@@ -8,7 +8,7 @@ import tvm_ffi
 from tvm import IRModule, s_tir, te, tirx, topi
 
 from irviz.course.mlp import MODULES
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import Axis, AxisKind, Block, Buffer, BufferRegion, Loop, LoopKind
 from irviz.model.loop_nest import Statement as Line
 

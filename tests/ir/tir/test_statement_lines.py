@@ -5,7 +5,7 @@ import pytest
 from tvm import ir, s_tir, tirx
 from tvm.script import tirx as T
 
-from irviz.ir.tir.loop_nest_reader import MAX_NESTING, loop_nest
+from irviz.ir.loop_nest_reader import MAX_NESTING, loop_nest
 from irviz.model.loop_nest import AxisKind, Block, Buffer, BufferRegion, Loop, Scalar
 from irviz.model.loop_nest import Statement as Line
 

@@ -16,8 +16,8 @@ from PIL import Image
 
 from irviz.course.digits import digits
 from irviz.course.mlp import MyModuleStatic
-from irviz.loaders.arrays import input_files
-from irviz.loaders.arrays.input_files import InputFileError, InputTensor, read_inputs
+from irviz.loaders import input_files
+from irviz.loaders.input_files import InputFileError, InputTensor, read_inputs
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.runtime.argument_lists import plan_inputs
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.loaders import file_limits
-from irviz.loaders.arrays.param_files import ParamsError, load_params
+from irviz.loaders.param_files import ParamsError, load_params
 
 PARAMS = {
     "w0": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -304,7 +304,7 @@ def test_the_hostile_pickles_are_hostile(tmp_path, road):
         "functools.partial",
         "operator.attrgetter",
         "types.FunctionType",
-        "irviz.loaders.arrays.param_files._Array",
+        "irviz.loaders.param_files._Array",
         "no_such_module.name",
     ],
 )

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import save
 
-from irviz.loaders.arrays import param_files as safetensors_file
-from irviz.loaders.arrays.param_files import ParamsError, load_params
+from irviz.loaders import param_files as safetensors_file
+from irviz.loaders.param_files import ParamsError, load_params
 
 PARAMS = {
     "w0": np.arange(12, dtype=np.float32).reshape(3, 4),

@@ -11,7 +11,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.divergence import NodeDifference, first_divergence, node_differences
 from irviz.model.runs.tolerance import Tolerance
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
-from irviz.view.text.divergence_text import (
+from irviz.view.text.run_results import (
     difference_amount,
     difference_summary,
     divergence_summary,

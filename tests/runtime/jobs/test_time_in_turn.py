@@ -17,10 +17,15 @@ from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.runtime import run as running
-from irviz.runtime import time_in_turn as measuring
+from irviz.runtime import run_function as measuring
 from irviz.runtime.run import CallInputs, RunConfig, measure
-from irviz.runtime.run_function import CalledFunction
-from irviz.runtime.time_in_turn import LEAST_ROUNDS, TimedCall, call_order, time_in_turn
+from irviz.runtime.run_function import (
+    LEAST_ROUNDS,
+    CalledFunction,
+    TimedCall,
+    call_order,
+    time_in_turn,
+)
 
 HERE = RunConfig(isolate=False)
 

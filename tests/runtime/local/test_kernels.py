@@ -18,7 +18,7 @@ from tvm.support import cc
 
 from irviz.errors import RunError
 from irviz.runtime import build_module, kernels
-from irviz.runtime.kernel_store import kernel_store
+from irviz.runtime.kernels import kernel_store
 from irviz.runtime.vm import LocalModule
 
 pytestmark = pytest.mark.build

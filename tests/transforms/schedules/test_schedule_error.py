@@ -6,7 +6,7 @@ from tvm import s_tir
 
 from irviz.course.mm_relu import MyModule
 from irviz.errors import TransformError
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import (
     Block,
     BlockAddress,

@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import LoopAddress, schedule_addresses
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import PythonScript

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.ir.tir.loop_nest_reader import loop_nest
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import (
     Axis,
     AxisKind,

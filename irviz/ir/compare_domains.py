@@ -17,7 +17,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, s_tir, sym, tirx
 
-from irviz.ir.tir.statements import flatten_with_paths, used_vars
+from irviz.ir.statements import flatten_with_paths, used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
 # --- block domains -----------------------------------------------------------------------------

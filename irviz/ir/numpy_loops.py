@@ -14,7 +14,7 @@ import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
-from irviz.ir.tir.statements import ScopedNames, flatten, statement_numbers, used_vars
+from irviz.ir.statements import ScopedNames, flatten, statement_numbers, used_vars
 
 CALL_TIR = "lnumpy_call_tir"
 Origins = dict[ast.stmt, object]

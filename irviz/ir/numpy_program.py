@@ -16,7 +16,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import NotFoundError, NumPyError
 from irviz.ir.module_functions import function_named
 from irviz.ir.node_ids import NodeIds, definitions
-from irviz.ir.numpy_code.prim_func import (
+from irviz.ir.numpy_loops import (
     ARRAY,
     CALL_TIR,
     RESERVED,
@@ -30,7 +30,7 @@ from irviz.ir.numpy_code.prim_func import (
     shape_assignments,
     write_prim_func,
 )
-from irviz.ir.tir.statements import ScopedNames, statement_offsets
+from irviz.ir.statements import ScopedNames, statement_offsets
 from irviz.ir.tvmscript import Script
 
 _GAP = "\n" * 3

@@ -1,1 +1,0 @@
-"""Read arrays, parameters and images from files, running nothing in them."""

@@ -114,10 +114,6 @@ def _own_stdout() -> TextIO:
     return pipe
 
 
-if __name__ == "__main__":
-    main()
-
-
 ADDRESS = "127.0.0.1"
 _POLICY = {
     "default-src": "'none'",
@@ -365,3 +361,7 @@ def explorer_of_page(request: PageRequest) -> Explorer:
     if request.what == DEMO:
         return explore(demo_session(), height=0)
     return explore(request.what, name=request.name, function=request.function, height=0)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@ import asyncio
 import atexit
 import base64
 import contextlib
+import dataclasses
 import gc
 import hmac
 import json
@@ -37,23 +38,16 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketHandler
 
+from irviz.cli.demo import demo_session
 from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
-from irviz.cli.recent_files import recent_files
+from irviz.cli.recent_files import add_recent_file, recent_files
 from irviz.explorer.viewer.schema import Picture
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
-
-if TYPE_CHECKING:
-    from irviz.explorer.explorer import Explorer
-import dataclasses
-from typing import TYPE_CHECKING
-
-from irviz.cli.demo import demo_session
-from irviz.cli.recent_files import add_recent_file
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer

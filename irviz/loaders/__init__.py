@@ -5,11 +5,11 @@ that it names (ONNX weights must lie in the model's own folder), and neither end
 process:
 
 - Text is checked before a library sees it: `tvmscript` admits only known syntax and names,
-  `tvm_json` only the types of a module, `models.pt2_archive` only a graph and numbers,
-  `arrays.array_pickle` only the pickle instructions of arrays. What is unknown is refused.
+  `tvm_json` only the types of a module, `models.pt2_models` only a graph and numbers,
+  `param_files` only the pickle instructions of arrays. What is unknown is refused.
 - TVM's, torch's and ONNX's readers then run in the worker first, with limits of time and memory
-  (`trial`).
-- Sizes are bounded before anything is unpacked or allocated (`reading` has the limits).
+  (`read_in_worker`).
+- Sizes are bounded before anything is unpacked or allocated (`file_limits`).
 
 Every refusal is a ValueError whose message is one sentence.
 """

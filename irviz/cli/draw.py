@@ -12,7 +12,9 @@ def add_draw(commands: Commands) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser("draw", help="draw a function of a module to a file")
     add_file(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, help="a .svg or .dot file")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="a .svg, .pdf, .png or .dot file"
+    )
     add_function(parser)
     parser.add_argument("--theme", default="course", help="course or dark")
     parser.add_argument("--direction", default="up", help="up or down")

@@ -36,7 +36,7 @@ class Stage:
         is_unchanged: Whether a recorded pass changed nothing.
         files: The opened files that the module or the transform came from. Their code runs only
             with the user's consent, and never in this process.
-        made_from: The id of the stage that it was made from, None for a root.
+        made_from: The stage of which this one was made, None for a root.
         layers: By function, the model's layers that the bindings of a root come from.
         positions: For a root that is a layer, the position of each node in it: nodes of two such
             stages with the same position correspond.

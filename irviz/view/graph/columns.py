@@ -104,7 +104,8 @@ def _divide(
 ) -> Columns | None:
     """Divide a frame into columns of about equal height; return None if impossible.
 
-    At most `most` edges lie between two columns; an input is in the column that first uses it.
+    At most `most_crossing` edges lie between two columns. An input is in the column that first uses
+    it.
     """
     # a frame comes where its last node does: its weights may come before all other nodes
     items = sorted(contents[region], key=lambda item: _last(graph, contents, item))

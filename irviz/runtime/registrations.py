@@ -11,7 +11,7 @@ from typing import Any
 import tvm_ffi
 
 _KEPT = 4
-"""What a name had before may be registered again, by a test that restores it."""
+"""Functions kept for each name: an earlier one may be registered again."""
 
 _seen: dict[str, list[tuple[tvm_ffi.Function, Callable[..., object]]]] = {}
 """The latest functions registered under each name, each with TVM's object for it."""
@@ -51,8 +51,12 @@ def _observed(
     if f is None:
         return functools.partial(_observed, func_name, override=override)
     made = _register(func_name, f, override)
-    if not isinstance(f, tvm_ffi.Function):
-        _seen[func_name] = [*_seen.get(func_name, ())[1 - _KEPT :], (made, f)]
+    known = _seen.get(func_name, [])
+    if isinstance(f, tvm_ffi.Function):  # registered again: it must not be the next to be dropped
+        latest = [pair for pair in known if pair[0].same_as(f)]
+    else:
+        latest = [(made, f)]
+    _seen[func_name] = [*(pair for pair in known if pair not in latest), *latest][-_KEPT:]
     return made
 
 

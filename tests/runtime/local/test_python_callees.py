@@ -187,6 +187,15 @@ def test_the_function_that_is_registered_now_is_called(registered):
     assert given(name) == [4, 8]
 
 
+def test_a_function_that_others_replace_for_a_while_again_and_again_is_still_known(registered):
+    name = registered("test.callees.restored", functools.partial(scaled, 2.0))
+    original = tvm.get_global_func(name)
+    for factor in range(10):
+        registered(name, functools.partial(scaled, float(factor)))
+        tvm.register_global_func(name, original, override=True)
+    assert given(name) == [2, 4]
+
+
 def test_what_a_function_reads_of_its_module_is_as_it_is_now(registered, monkeypatch):
     name = registered("test.callees.state", of_its_module)
     assert given(name) == [2, 4]

@@ -11,7 +11,7 @@ from irviz.ir.module_functions import drawable_functions
 from irviz.session.node_history import diff_beside
 from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import graph_of
-from irviz.transforms.change_summary import compare_modules
+from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
 
 Counts = Mapping[tuple[Stage, str], int]
@@ -81,8 +81,8 @@ def _functions(stage: Stage) -> tuple[str, ...]:
 def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
     try:
         if not function:
-            changes = compare_modules(parent.module, stage.module)
-            return len(changes.changed) + len(changes.added) + len(changes.removed)
+            with limited("the count of changes", parent, stage):
+                return len(diff_modules(parent, stage).changed_functions)
         if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
             return -1
         with limited("the count of changes", parent, stage):

@@ -12,6 +12,8 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
+from tvm import ir
+
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
@@ -48,8 +50,6 @@ from irviz.explorer.state import (
     ValueKey,
 )
 from irviz.explorer.store import Store
-from irviz.ir.module_functions import relax_functions
-from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest
@@ -59,9 +59,10 @@ from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.apply_transform import apply_transform, try_transform
+from irviz.transforms.apply_transform import Change, try_transform
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
@@ -456,34 +457,33 @@ def _looked_at(state: State) -> tuple[object, ...]:
 # Preview what a transform would do to a stage.
 
 
-_MOST_COMPARED = 2000
-"""In functions with more bindings, changed nodes are not determined, which would take seconds."""
+_MOST_MARKED = 2000
+"""In functions with more bindings, changed nodes are not marked."""
 
 
 def preview(key: PreviewKey) -> Preview:
     """Try a transform in the worker; return what it would change, and which nodes."""
     stage, transform = key.stage, key.transform
     tried = transform.tried_as
-    outcome = try_transform(stage.module, tried, look=True) if tried is not None else None
+    outcome = None
+    if tried is not None:
+        outcome = try_transform(stage.module, tried, compare=partial(_change, key.function))
     if outcome is not None and outcome.error:
         return Preview(key, f"it would fail: {outcome.error}", is_error=True)
     if outcome is None or outcome.change is None:
         return Preview(key, "it cannot be tried apart: apply it to see what it changes")
-    if not outcome.change:
-        return Preview(key, f"it would change {outcome.change}")
-    return Preview(key, f"it would change: {outcome.change}", nodes=_changed_nodes(key))
+    words, nodes = outcome.change
+    return Preview(key, f"it would change{':' if words != 'nothing' else ''} {words}", nodes=nodes)
 
 
-def _changed_nodes(key: PreviewKey) -> tuple[NodeId, ...]:
-    """Return the nodes of the stage's function that would be removed, changed or replaced."""
-    stage, transform, function = key.stage, key.transform, key.function
-    if stage.files or function not in relax_functions(stage.module):
-        return ()  # what comes from a file is transformed in the worker alone
-    made = apply_transform(stage, transform, stage.id, isolate=False)
-    found = diff_modules(stage, made, ("", ""), function).functions
-    diff = next((one for one in found if one.before == function), None)
-    if made.error or diff is None or len(diff.nodes) > _MOST_COMPARED:
-        return ()
-    return tuple(
-        node for one in diff.nodes if one.change is not NodeChange.SAME for node in one.before
-    )
+def _change(function: str, before: ir.IRModule, after: ir.IRModule) -> Change:
+    """Return what differs, and the nodes of a function that are removed, changed or replaced."""
+    found = diff_modules(Stage("0", before), Stage("1", after))
+    nodes = [
+        node
+        for one in found.functions
+        if one.before == function and len(one.nodes) <= _MOST_MARKED
+        for each in one.changed_nodes
+        for node in each.before
+    ]
+    return Change(found.summary, tuple(nodes))

@@ -16,6 +16,7 @@ from irviz.figures.draw_declaration import draw_declaration
 from irviz.session.open_session import load
 from irviz.session.stage_diff import diff_modules
 from irviz.view.figure import Figure
+from irviz.view.module_diff import Diff
 
 _MARK = b'class="irviz figure"'
 _HEAD = 400
@@ -134,7 +135,7 @@ def _program_diff(old: str, new: str) -> str:
                 stages.append(load(file).current)
         found = diff_modules(stages[0], stages[1], ("in the file", "now"))
         if found:
-            return found.text()
+            return Diff.of(found).text()
     except IrvizError:  # such as a program with constants, which its text does not hold
         pass
     return "\n".join(_lines(old.splitlines(), new.splitlines()))

@@ -84,7 +84,7 @@ def _in_next(before: Stage, after: Stage, function: str) -> frozenset[str]:
         if any(node.callee == function for node in graph_of(before, name).nodes)
     ]
     names: set[str] = set()
-    for one in diff_modules(before, after, ("", "")).functions:
+    for one in diff_modules(before, after).functions:
         if one.before == function and one.after not in ("", function):
             names.add(one.after)
         if one.before in callers and one.after:

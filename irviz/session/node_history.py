@@ -268,7 +268,7 @@ def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> D
 
     Returns None if the other stage lacks the function.
     """
-    for one in diff_modules(before, after, ("", ""), name).functions:
+    for one in diff_modules(before, after, function=name).functions:
         names = (one.after, one.before) if is_before else (one.before, one.after)
         if names[0] == name and names[1]:
             by_node = defaultdict[NodeId, list[NodeDiff]](list)

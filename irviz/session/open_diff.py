@@ -38,13 +38,15 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
     if is_session(file) and file == other_file:
         stage = stage or before.current_id
         with limited("the comparison", *before.stages):
-            return diff_stages(before.tree, stage, other_stage or before.current_id, function)
+            return Diff.of(
+                diff_stages(before.tree, stage, other_stage or before.current_id, function)
+            )
     after = load(other_file, name=module)
     one = before.tree.stage(stage or None)
     two = after.tree.stage(other_stage or None)
     titles = _title(a, one.label, "before"), _title(b, two.label, "after")
     with limited("the comparison", one, two):
-        return diff_modules(one, two, titles, function)
+        return Diff.of(diff_modules(one, two, titles, function))
 
 
 def recordings(a: str, b: str) -> tuple[Session, Session] | None:

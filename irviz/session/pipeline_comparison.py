@@ -97,7 +97,7 @@ class PipelineComparison:
                 for title, stage in zip(self.titles, aligned.modules, strict=True)
             )
             if diff := diff_modules(*aligned.modules, (one, two)):
-                return aligned, diff
+                return aligned, Diff.of(diff)
         return None
 
     @cached_property

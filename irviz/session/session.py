@@ -522,7 +522,7 @@ class Session(SessionState):
             after: The id of the stage after, by default of the current one.
             function: Compare only this function.
         """
-        return diff_stages(self.tree, before, self.stage(after).id, function)
+        return Diff.of(diff_stages(self.tree, before, self.stage(after).id, function))
 
     @limits("the comparison")
     def compare_layers(self, layer: str, other: str, *, stage: str | None = None) -> Diff:
@@ -542,7 +542,7 @@ class Session(SessionState):
         """
         chosen = self.stage(stage)
         parts = [layer_stage(chosen, self.function, one) for one in (layer, other)]
-        return diff_modules(parts[0], parts[1], (layer, other))
+        return Diff.of(diff_modules(parts[0], parts[1], (layer, other)))
 
     @limits("the picture")
     def view(self, stage: str | None = None, state: ViewState | None = None) -> StageView:

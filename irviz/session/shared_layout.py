@@ -189,7 +189,7 @@ def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff
     if before.module[function].same_as(after.module[function]):
         nodes = graph_of(before, function).nodes
         return [NodeDiff(NodeChange.SAME, (node.id,), (node.id,)) for node in nodes]
-    found = diff_modules(before, after, ("", ""), function).functions
+    found = diff_modules(before, after, function=function).functions
     pair = (function, function)
     return next((one.nodes for one in found if (one.before, one.after) == pair), ())
 

@@ -41,6 +41,7 @@ from irviz.model.diff.diff_result import (
     FunctionChange,
     FunctionDiff,
     FunctionText,
+    ModuleDiff,
     ModuleText,
     NodeDiff,
 )
@@ -69,10 +70,9 @@ from irviz.session.stage_matching import known_pairs
 from irviz.session.stage_readings import kept_by_stage
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.module_diff import Diff
 
 
-def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> Diff:
+def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> ModuleDiff:
     """Return the differences between two stages of a tree, or those of one `function`.
 
     Stages several steps apart are compared through those in between. Raises NotFoundError for an
@@ -83,7 +83,9 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
         return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
 
 
-def diff_modules(before: Stage, after: Stage, titles: tuple[str, str], function: str = "") -> Diff:
+def diff_modules(
+    before: Stage, after: Stage, titles: tuple[str, str] = ("", ""), function: str = ""
+) -> ModuleDiff:
     """Return the differences between the modules of two stages, compared directly."""
     with gc_paused():
         return _diff_path((before, after), titles, function)
@@ -127,7 +129,7 @@ def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]
     return (*up, *theirs[theirs.index(common[-1]) + 1 :])
 
 
-def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> Diff:
+def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:
     first, last = stages[0], stages[-1]
     transforms = _transforms(stages)
     stages = _without_repeats(stages)
@@ -149,7 +151,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     ]
     if function:
         found = [one for one in found if function in (one.before, one.after)]
-    return Diff(
+    return ModuleDiff(
         *titles,
         tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
         tuple(_module_differences(first.module, last.module)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cloudpickle
 from tvm import ir
@@ -10,8 +12,8 @@ from tvm import ir
 import irviz.ir.module_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
 from irviz.limits import PASSES_SECONDS
+from irviz.model.graph.graph import NodeId
 from irviz.runtime.module_bytes import pack_module, unpack_module
-from irviz.transforms.change_summary import ModuleChanges, compare_modules
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Apply, Transform
 from irviz.worker.captured_output import captured_stderr
@@ -23,19 +25,30 @@ from irviz.worker.supervisor import TRIES, WorkerError
 # Try a transform in a separate process, which it may crash.
 
 
+class Change(NamedTuple):
+    """What a transform changes: in words, "nothing" if it is nothing, and which nodes."""
+
+    words: str
+    nodes: tuple[NodeId, ...]
+
+
+Comparison = Callable[[ir.IRModule, ir.IRModule], Change]
+
+
 @dataclass(frozen=True)
 class TrialOutcome:
     """The outcome of a trial.
 
     Attributes:
         stderr: What TVM wrote to standard error.
+        change: What the comparison of both modules returned, if there is one.
         is_deadly: It crashed the worker or timed out, and must not be run in this process.
         module: The new module, if it was to be kept.
     """
 
     error: str = ""
     stderr: str = ""
-    change: ModuleChanges | None = None
+    change: Change | None = None
     is_deadly: bool = False
     module: ir.IRModule | None = None
 
@@ -44,32 +57,33 @@ def try_transform(
     mod: ir.IRModule,
     transform: Apply,
     *,
-    look: bool = False,
+    compare: Comparison | None = None,
     keep: bool = False,
     seconds: float = PASSES_SECONDS,
 ) -> TrialOutcome:
-    """Apply a transform in the worker; with `look` compare the modules, with `keep` return the new.
+    """Apply a transform in the worker, and return the new module if it is to be kept.
 
+    The worker compares the modules before and after, if there is a comparison.
     A transform that cannot be pickled is not tried, and its outcome is empty.
     """
     try:
-        sent = cloudpickle.dumps((pack_module(mod), transform))
+        sent = cloudpickle.dumps((pack_module(mod), transform, compare))
     except Exception:  # it cannot be pickled, such as a pass with a callback
         return TrialOutcome()
     try:
         try:
-            return TRIES.call(_try_in_worker, sent, look, keep, seconds=seconds)
+            return TRIES.call(_try_in_worker, sent, keep, seconds=seconds)
         except UnsharedError:  # a system that hides the memory of processes
-            sent = cloudpickle.dumps((pack_module(mod, whole=True), transform))
-            return TRIES.call(_try_in_worker, sent, look, keep, seconds=seconds)
+            sent = cloudpickle.dumps((pack_module(mod, whole=True), transform, compare))
+            return TRIES.call(_try_in_worker, sent, keep, seconds=seconds)
     except WorkerError as failure:
         return TrialOutcome(error=f"{type(failure).__name__}: {failure}", is_deadly=True)
 
 
-def _try_in_worker(sent: bytes, look: bool, keep: bool) -> TrialOutcome:
+def _try_in_worker(sent: bytes, keep: bool) -> TrialOutcome:
     """Apply the transform. Runs in the worker."""
     try:
-        packed, transform = cloudpickle.loads(sent)
+        packed, transform, compare = cloudpickle.loads(sent)
         mod = unpack_module(packed)
     except UnsharedError:
         raise
@@ -78,12 +92,13 @@ def _try_in_worker(sent: bytes, look: bool, keep: bool) -> TrialOutcome:
     error, after = "", None
     with captured_stderr() as captured:
         try:
-            after = transform(mod)
+            # some passes write into the module itself; a copy shares its functions
+            after = transform(mod.clone())
         except (TransformError, NotFoundError) as refusal:
             error = str(refusal)
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
             error = f"{type(failure).__name__}: {failure}".strip()
-    change = compare_modules(mod, after) if look and after is not None else None
+    change = None if compare is None or after is None else compare(mod, after)
     return TrialOutcome(error, captured.text, change, module=after if keep else None)
 
 

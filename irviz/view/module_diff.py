@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from irviz.model.diff.diff_neighbourhood import diff_part, functions_with
 from irviz.model.diff.diff_result import (
-    Difference,
     FunctionChange,
     FunctionDiff,
     FunctionText,
-    ModuleText,
+    ModuleDiff,
 )
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
@@ -48,29 +46,13 @@ class FigureOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Diff:
-    """The differences between two modules; true if there are any.
+class Diff(ModuleDiff):
+    """The differences between two modules, as text and as pictures; true if there are any."""
 
-    Attributes:
-        before: The title of the module before.
-        after: The title of the module after.
-        functions: What became of each function, including unchanged ones.
-        differences: The differences of the modules themselves, such as their attributes.
-        transform: The transform between the two, "" if unknown.
-        texts: The TVMScript of both modules.
-    """
-
-    before: str
-    after: str
-    functions: tuple[FunctionDiff, ...]
-    differences: tuple[Difference, ...] = ()
-    transform: str = field(default="", compare=False)
-    texts: tuple[ModuleText, ModuleText] | None = field(default=None, compare=False, repr=False)
-
-    def __bool__(self) -> bool:
-        """Return whether anything differs; names of variables do not count."""
-        changed = any(one.change is not FunctionChange.SAME for one in self.functions)
-        return bool(self.differences) or changed
+    @classmethod
+    def of(cls, diff: ModuleDiff) -> Diff:
+        """Return the same differences, to be shown."""
+        return cls(**{one.name: getattr(diff, one.name) for one in fields(diff)})
 
     def __str__(self) -> str:
         """Return the diff as text, without colours."""
@@ -168,16 +150,6 @@ class Diff:
             shown["image/svg+xml"] = figure.svg
         return shown
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the diff as dictionaries, lists and strings, ready for JSON."""
-        return {
-            "before": self.before,
-            "after": self.after,
-            "differs": bool(self),
-            "differences": _plain(self.differences),
-            "functions": _plain(self.functions),
-        }
-
 
 def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
     """Return a line listing the functions that only one module has."""
@@ -187,16 +159,3 @@ def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
         if names:
             found.append(f"functions {change.value}: {', '.join(names[:_MOST_NAMED])}")
     return tuple(found)
-
-
-def _plain(value: object) -> object:
-    """Return records as dictionaries, without fields that are not compared."""
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.compare}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: _plain(each) for name, each in zip(value._fields, value, strict=True)}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -295,6 +295,17 @@ class FunctionDiff:
         return [one for one in self.nodes if one.change is not NodeChange.SAME]
 
     @property
+    def changed_bindings(self) -> int:
+        """How many bindings were changed, added, removed or replaced by others."""
+        return sum(
+            max(
+                sum(graph[node].kind not in _NOT_BOUND for node in nodes) if graph else 0
+                for graph, nodes in zip(self.graphs, (one.before, one.after), strict=True)
+            )
+            for one in self.changed_nodes
+        )
+
+    @property
     def frame_contents(self) -> dict[NodeId, str]:
         """By node id, what a grouped node is on the other side, as in `matmul + add`."""
         found: dict[NodeId, str] = {}
@@ -307,13 +318,93 @@ class FunctionDiff:
         return found
 
 
+_NOT_BOUND = (*INPUT_KINDS, NodeKind.VALUE)
+
+
 def _names(graph: Graph, ids: Sequence[NodeId]) -> str:
     nodes = (graph[one] for one in ids)
     return " + ".join(
         (node.callee or node.name).removeprefix("relax.")
         for node in nodes
-        if node.kind not in (*INPUT_KINDS, NodeKind.VALUE)
+        if node.kind not in _NOT_BOUND
     )
+
+
+# --- module diff -------------------------------------------------------------------------------
+#
+# What became of a module.
+
+
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class ModuleDiff:
+    """The differences between two modules; true if there are any.
+
+    Attributes:
+        before: The title of the module before.
+        after: The title of the module after.
+        functions: What became of each function, including unchanged ones.
+        differences: The differences of the modules themselves, such as their attributes.
+        transform: The transform between the two, "" if unknown.
+        texts: The TVMScript of both modules.
+    """
+
+    before: str
+    after: str
+    functions: tuple[FunctionDiff, ...]
+    differences: tuple[Difference, ...] = ()
+    transform: str = field(default="", compare=False)
+    texts: tuple[ModuleText, ModuleText] | None = field(default=None, compare=False, repr=False)
+
+    def __bool__(self) -> bool:
+        """Return whether anything differs; names of variables do not count."""
+        return bool(self.differences or self.changed_functions)
+
+    @property
+    def changed_functions(self) -> Sequence[FunctionDiff]:
+        """The functions that are not the same."""
+        return [one for one in self.functions if one.change is not FunctionChange.SAME]
+
+    @property
+    def summary(self) -> str:
+        """The number of bindings that differ, and the functions, in words."""
+        count = sum(one.changed_bindings for one in self.functions)
+        words = [f"{count} binding{'s' * (count != 1)}"] if count else []
+        for change in FunctionChange:
+            names = [one.name for one in self.changed_functions if one.change is change]
+            if names:
+                more = ", …" if len(names) > _MOST_NAMED else ""
+                shown = ", ".join(names[:_MOST_NAMED]) + more
+                words.append(
+                    f"{len(names)} function{'s' * (len(names) != 1)} {change.value} ({shown})"
+                )
+        words += ["attributes of the module"] if self.differences else []
+        return "; ".join(words) or "nothing"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the diff as dictionaries, lists and strings, ready for JSON."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "differs": bool(self),
+            "differences": _plain(self.differences),
+            "functions": _plain(self.functions),
+        }
+
+
+def _plain(value: object) -> object:
+    """Return records as dictionaries, without fields that are not compared."""
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.compare}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: _plain(each) for name, each in zip(value._fields, value, strict=True)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 # --- module text -------------------------------------------------------------------------------

@@ -318,7 +318,7 @@ def test_a_name_that_is_none_is_refused_with_what_is_near(desk):
 
 def test_a_preview_says_what_would_change_and_changes_nothing(desk):
     desk.type("LowerInitBlock")
-    words = "it would change: 2 functions changed (linear0, linear1)"
+    words = "it would change: 2 bindings; 3 functions changed (main, linear0, linear1)"
     assert words in desk.preview()
     assert len(desk.session.stages) == 1
     desk.type("FoldConstant")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from functools import cached_property
 
 from tvm_ffi import structural_equal
 
 from irviz.errors import StageError
+from irviz.model.matching.alignment import align_lists
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
@@ -217,10 +217,12 @@ def _aligned(before: Sequence[Stage], after: Sequence[Stage]) -> Iterator[Aligne
     keys, other_keys = ([_key(one) for one in stages[1:]] for stages in (before, after))
     one, two = before[0], after[0]
     yield AlignedPass(one, two, (one, two))
-    for tag, a, b, c, d in SequenceMatcher(None, keys, other_keys, autojunk=False).get_opcodes():
-        mine, theirs = before[a + 1 : b + 1], after[c + 1 : d + 1]
+    numbers = range(len(keys)), range(len(other_keys))
+    for stretch in align_lists(keys, other_keys).union(*numbers):
+        mine = [before[at + 1] for at in stretch.before]
+        theirs = [after[at + 1] for at in stretch.after]
         pairs: list[tuple[Stage | None, Stage | None]] = list(zip(mine, theirs, strict=False))
-        if tag != "equal":
+        if not stretch.is_common:
             pairs = [*((stage, None) for stage in mine), *((None, stage) for stage in theirs)]
         for first, second in pairs:
             one, two = first or one, second or two

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise, zip_longest
 
 import tvm_ffi
@@ -59,9 +59,9 @@ from irviz.model.diff.node_links import (
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
 from irviz.model.loop_nest import LoopNest
+from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
-    FunctionPair,
     match_functions,
 )
 from irviz.model.matching.node_matching import MatchedBy
@@ -139,11 +139,10 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
         known = ", ".join(map(repr, {**fingerprints[0], **fingerprints[1]})) or "none"
         raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
-    wanted = _with_callees(stages, pairs, function) if function else pairs
+    wanted = _with_callees(stages, pairs, function) if function else list(pairs.pairs)
     compared = _compare_functions(stages, pairs, wanted, fingerprints)
-    there, back = {pair.before for pair in pairs}, {pair.after for pair in pairs}
-    removed = [name for name in fingerprints[0] if name not in there and function in ("", name)]
-    added = [name for name in fingerprints[1] if name not in back and function in ("", name)]
+    removed = [one for one in fingerprints[0] if one not in pairs.there and function in ("", one)]
+    added = [one for one in fingerprints[1] if one not in pairs.back and function in ("", one)]
     found = [
         *compared,
         *(_one_sided(first, name, is_added=False) for name in removed),
@@ -167,45 +166,45 @@ def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:
 
 
 def _with_callees(
-    stages: Sequence[Stage], pairs: Sequence[FunctionPair], function: str
-) -> Sequence[FunctionPair]:
+    stages: Sequence[Stage], pairs: Alignment[str, MatchedBy], function: str
+) -> Sequence[tuple[str, str]]:
     """Return the pair of a function and those of its callees, on which its calls depend."""
     called: set[str] = set()
-    for one in pairs:
-        if function in (one.before, one.after) and one.before in relax_functions(stages[0].module):
-            called |= {node.callee for node in graph_of(stages[0], one.before).nodes}
-    return [one for one in pairs if function in (one.before, one.after) or one.before in called]
+    for pair in pairs.pairs:
+        if function in pair and pair[0] in relax_functions(stages[0].module):
+            called |= {node.callee for node in graph_of(stages[0], pair[0]).nodes}
+    return [pair for pair in pairs.pairs if function in pair or pair[0] in called]
 
 
 def _compare_functions(
     stages: Sequence[Stage],
-    pairs: Sequence[FunctionPair],
-    wanted: Sequence[FunctionPair],
+    pairs: Alignment[str, MatchedBy],
+    wanted: Sequence[tuple[str, str]],
     fingerprints: tuple[Mapping[str, FunctionFingerprint], Mapping[str, FunctionFingerprint]],
 ) -> list[FunctionDiff]:
     first, last = stages[0], stages[-1]
-    names = {pair.before: pair.after for pair in pairs}
     mine, theirs = relax_functions(first.module), relax_functions(last.module)
     found = []
     for pair in wanted:
-        one, two = fingerprints[0][pair.before], fingerprints[1][pair.after]
-        if pair.before in mine and pair.after in theirs:
-            diff = _relax_diff(stages, pair, names)
+        one, two = fingerprints[0][pair[0]], fingerprints[1][pair[1]]
+        if pair[0] in mine and pair[1] in theirs:
+            diff = _relax_diff(stages, pair, pairs.partners)
         else:
             is_same_body = one.kind != two.kind or one.body == two.body
             diff = _plain_diff(first, last, pair, is_same_body=is_same_body)
+        diff = replace(diff, by=pairs.pairs[pair])
         found.append(with_own_differences(diff, function_differences(pair, one, two)))
     return with_changed_callees(found)
 
 
 def _relax_diff(
-    stages: Sequence[Stage], pair: FunctionPair, names: Mapping[str, str]
+    stages: Sequence[Stage], pair: tuple[str, str], names: Mapping[str, str]
 ) -> FunctionDiff:
     first, last = stages[0], stages[-1]
-    before, after = graph_of(first, pair.before), graph_of(last, pair.after)
+    before, after = graph_of(first, pair[0]), graph_of(last, pair[1])
     links = _links_along(stages, pair)
     groups = node_groups(links, before, after)
-    sides = (first, pair.before), (last, pair.after)
+    sides = (first, pair[0]), (last, pair[1])
     tensors = constants_of(*sides[0]), constants_of(*sides[1])
     comparison = NodeComparison(
         before,
@@ -235,13 +234,7 @@ def _relax_diff(
         *result_differences(comparison, (_result_type(*sides[0]), _result_type(*sides[1]))),
     )
     return FunctionDiff(
-        pair.before,
-        pair.after,
-        FunctionChange.SAME,
-        pair.by,
-        results,
-        nodes,
-        graphs=(before, after),
+        *pair, FunctionChange.SAME, differences=results, nodes=nodes, graphs=(before, after)
     )
 
 
@@ -251,22 +244,22 @@ def _result_type(stage: Stage, name: str) -> TypeParts:
 
 
 def _plain_diff(
-    before: Stage, after: Stage, pair: FunctionPair, *, is_same_body: bool
+    before: Stage, after: Stage, pair: tuple[str, str], *, is_same_body: bool
 ) -> FunctionDiff:
     """Return the diff of a function that is not a Relax function on both sides."""
-    diff = FunctionDiff(pair.before, pair.after, FunctionChange.SAME, pair.by)
+    diff = FunctionDiff(*pair, FunctionChange.SAME)
     if is_same_body:
         return diff
-    diff = replace(diff, graphs=(_graph(before, pair.before), _graph(after, pair.after)))
-    mine, theirs = _nest(before, pair.before), _nest(after, pair.after)
+    diff = replace(diff, graphs=(_graph(before, pair[0]), _graph(after, pair[1])))
+    mine, theirs = _nest(before, pair[0]), _nest(after, pair[1])
+    functions = before.module[pair[0]], after.module[pair[1]]
     own = [Difference(Aspect.LOOPS, "", "")] if mine or theirs else []
     loops = None
     if mine is not None and theirs is not None:
-        functions = before.module[pair.before], after.module[pair.after]
         loops = diff_loop_nests(mine, theirs, partial(compare_domains, *functions))
         own += loops.parameters
     if loops is None or not loops.differs:
-        own.append(_first_other_line(before.module[pair.before], after.module[pair.after]))
+        own.append(_first_other_line(*functions))
     return replace(diff, differences=tuple(own), loops=loops, nests=(mine, theirs))
 
 
@@ -314,7 +307,7 @@ def _fingerprints(stage: Stage, by_name: frozenset[str]) -> Mapping[str, Functio
 
 
 @kept_by_stage
-def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
+def _matched_functions(before: Stage, after: Stage) -> Alignment[str, MatchedBy]:
     mine, theirs = (_entries(stage.module) for stage in (before, after))
     by_name = frozenset(mine & theirs)
     return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
@@ -322,31 +315,23 @@ def _matched_functions(before: Stage, after: Stage) -> Sequence[FunctionPair]:
 
 @kept_by_stage
 def _names_after(before: Stage, after: Stage) -> Mapping[str, str]:
-    return {pair.before: pair.after for pair in _matched_functions(before, after)}
+    return _matched_functions(before, after).partners
 
 
-def _pairs_along(stages: Sequence[Stage]) -> Sequence[FunctionPair]:
+def _pairs_along(stages: Sequence[Stage]) -> Alignment[str, MatchedBy]:
     """Match the functions of the first and the last stage through those in between."""
     first, *others = (_matched_functions(*step) for step in pairwise(stages))
-    found = list(first)
-    for step in others:
-        onwards = {pair.before: pair for pair in step}
-        found = [
-            FunctionPair(pair.before, onwards[pair.after].after, _both(pair, onwards[pair.after]))
-            for pair in found
-            if pair.after in onwards
-        ]
-    return found
+    return reduce(lambda found, step: found.compose(step, _both), others, first)
 
 
-def _both(first: FunctionPair, second: FunctionPair) -> MatchedBy:
-    return first.by if first.by is second.by else MatchedBy.STAGES
+def _both(first: MatchedBy, second: MatchedBy) -> MatchedBy:
+    return first if first is second else MatchedBy.STAGES
 
 
-def _links_along(stages: Sequence[Stage], pair: FunctionPair) -> NodeLinks:
+def _links_along(stages: Sequence[Stage], pair: tuple[str, str]) -> NodeLinks:
     """Relate the nodes of a function step by step, because each step keeps most of them."""
     found: Step | None = None
-    name = pair.before
+    name = pair[0]
     for before, after in pairwise(stages):
         name_after = _names_after(before, after)[name]
         step = _step(before, after, name, name_after)
@@ -378,7 +363,7 @@ def _step(before: Stage, after: Stage, name: str, name_after: str) -> Step:
     else:
         kept = set(_blocks(after, name_after))
         pairs = [(one, one) for one in _blocks(before, name) if one in kept]
-    return Step(NodeLinks(dict.fromkeys(pairs, MatchedBy.CONTENTS), {}))
+    return Step(NodeLinks(dict.fromkeys(pairs, MatchedBy.CONTENTS)))
 
 
 def _calls_with_blocks(stage: Stage, name: str) -> list[tuple[NodeId, list[NodeId]]]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile, zip_longest
 from operator import contains
 from typing import NamedTuple
 
-from irviz.model.diff.align_lists import aligned, longest_increasing
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.loop_nest import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.model.matching.alignment import Alignment, align_lists
 from irviz.view.loop_nest_listing import Row, RowKind, listing
 
 _DETAILS = {
@@ -138,10 +137,12 @@ class _Alignment:
                 self._match_fused_block(block)
         self._mark_inlined()
         self._match_rest()
-        anchors = self._anchors()
-        self._mark_moved(anchors)
+        rows = range(len(self._before.rows)), range(len(self._after.rows))
+        alignment = Alignment(dict.fromkeys(self._pairs.items()))
+        stretches = list(alignment.union(*rows, self._may_move))
+        self._mark_moved({one for each in stretches if each.is_common for one in each.before})
         self._mark_rest()
-        lines = list(self._lines(anchors))
+        lines = [line for each in stretches for line in zip_longest(each.before, each.after)]
         return SideBySide(self._before, self._after, lines, self._links, self._pairs)
 
     def _pair(self, one: int, two: int) -> bool:
@@ -339,14 +340,17 @@ class _Alignment:
             [(row.kind, _renamed(row.text, names)) for row in rows[0]],
             [(row.kind, row.text) for row in rows[1]],
         )
-        for tag, a, b, c, d in aligned(*keys):
-            if tag == "equal" or (may_differ and tag == "replace" and b - a == d - c):
-                for one, two in zip(mine[a:b], theirs[c:d], strict=True):
-                    if self._is_same_kind(one, two):
-                        self._pair(one, two)
-                        self._may_move.add(one)
-                        if tag == "replace":
-                            self._mark(one, two, RowMark("~", "changed"))
+        numbers = range(len(mine)), range(len(theirs))
+        for here, there, is_common in align_lists(*keys).union(*numbers):
+            pairs = zip(here, there, strict=False)
+            if not is_common and (not may_differ or len(here) != len(there)):
+                continue
+            for one, two in ((mine[at], theirs[to]) for at, to in pairs):
+                if self._is_same_kind(one, two):
+                    self._pair(one, two)
+                    self._may_move.add(one)
+                    if not is_common:
+                        self._mark(one, two, RowMark("~", "changed"))
 
     def _match_split_block(self, diff: BlockDiff) -> None:
         """Match a block with the last of several that it was split into.
@@ -433,28 +437,8 @@ class _Alignment:
         self._match_texts(*self._free(*rest), {})
         self._match_texts(*self._free(*buffers), {}, may_differ=False)
 
-    def _anchors(self) -> list[tuple[int, int]]:
-        """Return the pairs that stand beside each other: as many as keep their order.
-
-        Those that may move do so if they fit between the others.
-        """
-        firm = [pair for pair in sorted(self._pairs.items()) if pair[0] not in self._may_move]
-        kept = longest_increasing([two for _, two in firm])
-        firm = [pair for index, pair in enumerate(firm) if index in kept]
-        mine, theirs = [one for one, _ in firm], [two for _, two in firm]
-        between: dict[int, list[tuple[int, int]]] = {}
-        for one, two in sorted(self._pairs.items()):
-            gap = bisect(mine, one)
-            if one in self._may_move and gap == bisect(theirs, two):
-                between.setdefault(gap, []).append((one, two))
-        for pairs in between.values():
-            kept = longest_increasing([two for _, two in pairs])
-            firm += [pair for index, pair in enumerate(pairs) if index in kept]
-        return sorted(firm)
-
-    def _mark_moved(self, anchors: Iterable[tuple[int, int]]) -> None:
+    def _mark_moved(self, beside: Collection[int]) -> None:
         """Mark the rows that are not beside their partners, and link their heads."""
-        beside = {one for one, _ in anchors}
         linked = {one for link in self._links for one in link.before}
         for one, two in self._pairs.items():
             if one in beside:
@@ -477,15 +461,6 @@ class _Alignment:
             for at in range(len(side.rows)):
                 if at not in partnered:
                     side.marks.setdefault(at, mark)
-
-    def _lines(self, anchors: Iterable[tuple[int, int]]) -> Iterator[tuple[int | None, int | None]]:
-        """Yield the rows that are side by side, by number."""
-        here, there = 0, 0
-        for one, two in [*anchors, (len(self._before.rows), len(self._after.rows))]:
-            yield from zip_longest(range(here, one), range(there, two))
-            if one < len(self._before.rows):
-                yield one, two
-            here, there = one + 1, two + 1
 
 
 def _others_loops(diff: BlockDiff) -> tuple[bool, int]:

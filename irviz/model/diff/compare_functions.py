@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from irviz.model.diff.align_lists import longest_increasing
 from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.diff_result import (
     Aspect,
@@ -31,7 +30,8 @@ from irviz.model.graph.graph import (
     TypeParts,
 )
 from irviz.model.graph.memory_accesses import MemoryAccess, Mode, Place, Root
-from irviz.model.matching.function_matching import FunctionFingerprint, FunctionPair
+from irviz.model.matching.alignment import longest_increasing
+from irviz.model.matching.function_matching import FunctionFingerprint
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 _IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
@@ -121,12 +121,12 @@ def attribute_differences(
 
 
 def function_differences(
-    pair: FunctionPair, before: FunctionFingerprint, after: FunctionFingerprint
+    names: tuple[str, str], before: FunctionFingerprint, after: FunctionFingerprint
 ) -> list[Difference]:
     """Return the differences between two functions other than those of their bodies."""
     found = []
-    if pair.before != pair.after and (before.is_entry or after.is_entry):
-        found.append(Difference(Aspect.NAME, pair.before, pair.after))
+    if names[0] != names[1] and (before.is_entry or after.is_entry):
+        found.append(Difference(Aspect.NAME, *names))
     if before.kind != after.kind:
         found.append(Difference(Aspect.KIND, before.kind, after.kind))
     if before.is_entry != after.is_entry:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 
-from irviz.model.diff.align_lists import longest_increasing
 from irviz.model.diff.canonical_names import Names, Renaming
 from irviz.model.diff.diff_result import (
     Aspect,
@@ -40,6 +39,7 @@ from irviz.model.loop_nest import (
     Statement,
     contains_block,
 )
+from irviz.model.matching.alignment import longest_increasing
 
 CompareDomains = Callable[[str, str], Sequence[DomainDiff]]
 """Compares what two blocks visit, by their ids before and after."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     inlined_id,
 )
-from irviz.model.matching.function_matching import FunctionPair
+from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.isomorphism import isomorphism
 from irviz.model.matching.lowered_matching import Joined
@@ -45,11 +45,10 @@ class DiffSide:
 
 
 @dataclass(frozen=True)
-class NodeLinks:
-    """Which nodes of a function became which, many to many.
+class NodeLinks(Alignment[NodeId, MatchedBy]):
+    """Which nodes of a function became which.
 
     Attributes:
-        pairs: How each pair of a node before and a node after was matched.
         values: The nodes before with the same value as a node after, known from examining a called
             function.
         parts: The individual nodes inside of the examined functions.
@@ -57,8 +56,7 @@ class NodeLinks:
         calls_after: The calls after whose callee was examined.
     """
 
-    pairs: Mapping[tuple[NodeId, NodeId], MatchedBy]
-    values: Mapping[NodeId, frozenset[NodeId]]
+    values: Mapping[NodeId, frozenset[NodeId]] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
     calls_before: frozenset[NodeId] = frozenset()
     calls_after: frozenset[NodeId] = frozenset()
@@ -67,7 +65,7 @@ class NodeLinks:
 def link_nodes(
     before: DiffSide,
     after: DiffSide,
-    functions: Sequence[FunctionPair],
+    functions: Alignment[str, MatchedBy],
     known: Mapping[NodeId, NodeId],
 ) -> NodeLinks:
     """Match the nodes of a function before and after one step.
@@ -84,8 +82,8 @@ def link_nodes(
     is_any_name_elsewhere = _is_any_name_elsewhere(*params) or _is_any_name_elsewhere(
         before.names.all, after.names.all
     )
-    looked_into = _only_there(before, [pair.before for pair in functions])
-    looked_into |= _only_there(after, [pair.after for pair in functions])
+    looked_into = _only_there(before, functions.there)
+    looked_into |= _only_there(after, functions.back)
     has_order = bool(before.ranks) and len(known) < len(after.graph.nodes)
     if not looked_into and (is_any_name_elsewhere or has_order):
         sides = _canonical_sides(before, after, functions, are_exchanged=True)
@@ -95,7 +93,7 @@ def link_nodes(
                 (one, two): MatchedBy.KNOWN if known.get(two) == one else MatchedBy.STRUCTURE
                 for one, two in partners.items()
             }
-            return NodeLinks(steps, {})
+            return NodeLinks(steps)
     before, after = _canonical_sides(before, after, functions, are_exchanged=False)
     if not looked_into:
         return _link_directly(before.graph, after.graph, known)
@@ -139,7 +137,7 @@ def _is_any_name_elsewhere(before: Sequence[str], after: Sequence[str]) -> bool:
 
 def unchanged_links(graph: Graph) -> NodeLinks:
     """Return the relation of a function with itself."""
-    return NodeLinks({(node.id, node.id): MatchedBy.KNOWN for node in graph.nodes}, {})
+    return NodeLinks({(node.id, node.id): MatchedBy.KNOWN for node in graph.nodes})
 
 
 def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
@@ -179,12 +177,12 @@ def _fused_calls(found: Correspondence) -> frozenset[NodeId]:
 
 
 def _canonical_sides(
-    before: DiffSide, after: DiffSide, functions: Sequence[FunctionPair], *, are_exchanged: bool
+    before: DiffSide, after: DiffSide, functions: Alignment[str, MatchedBy], *, are_exchanged: bool
 ) -> tuple[DiffSide, DiffSide]:
     """Return two functions to be matched; `are_exchanged` is that of `common_names`."""
     there, back = common_names(before.names, after.names, are_exchanged=are_exchanged)
-    mine = {pair.before: at for at, pair in enumerate(functions)}
-    theirs = {pair.after: at for at, pair in enumerate(functions)}
+    mine = {before: at for at, (before, _) in enumerate(functions.pairs)}
+    theirs = {after: at for at, (_, after) in enumerate(functions.pairs)}
     return _told_apart_by_rank(
         _canonical_reading(before, mine, there), _canonical_reading(after, theirs, back)
     )
@@ -305,10 +303,6 @@ def _leads_inside(inlined: InlinedGraph, node_id: NodeId) -> bool:
 # Compose the relations between the nodes of a function over two consecutive steps.
 
 
-Ends = dict[NodeId, list[NodeId]]
-"""The nodes of one side that correspond to each node of the other."""
-
-
 @dataclass(frozen=True, eq=False)
 class Step:
     """The relation over one step, including nodes inside of called functions.
@@ -321,38 +315,32 @@ class Step:
     inside: Callable[[NodeId, NodeId], Step | None] = lambda _, __: None
 
     @cached_property
-    def whole(self) -> list[tuple[NodeId, NodeId]]:
-        """The pairs of nodes that correspond as a whole, rather than by their contents."""
-        parts = self.links.parts
-        explained = {(outermost(part.before), outermost(part.after)) for part in parts}
-        return [pair for pair in self.links.pairs if pair not in explained]
+    def whole(self) -> Alignment[NodeId, MatchedBy]:
+        """The nodes that correspond as a whole, rather than by their contents."""
+        if not self.links.parts:
+            return self.links
+        explained = {(outermost(one.before), outermost(one.after)) for one in self.links.parts}
+        pairs = self.links.pairs.items()
+        return Alignment({pair: by for pair, by in pairs if pair not in explained})
 
     @cached_property
-    def pairs(self) -> list[tuple[NodeId, NodeId]]:
-        """The pairs of corresponding nodes, with nodes inside of calls in place of the calls."""
-        return [*self.whole, *((part.before, part.after) for part in self.links.parts)]
-
-    @cached_property
-    def ends(self) -> tuple[Ends, Ends]:
-        """The partners, by node before and by node after."""
-        return _ends(self.pairs)
-
-    @cached_property
-    def whole_ends(self) -> tuple[Ends, Ends]:
-        """The partners that correspond as a whole, by node before and by node after."""
-        return self.ends if not self.links.parts else _ends(self.whole)
+    def exact(self) -> Alignment[NodeId, MatchedBy]:
+        """The nodes that correspond, with nodes inside of calls in place of the calls."""
+        inner = {(one.before, one.after): one.by for one in self.links.parts}
+        return Alignment({**self.whole.pairs, **inner}) if inner else self.whole
 
     def follow(self, node_id: NodeId, *, back: bool = False) -> Iterator[tuple[NodeId, bool]]:
         """Yield what a node became, or with `back` what it was, and whether that is exact.
 
         For a node inside of a call, it may be the whole call.
         """
-        exact = self.ends[back].get(node_id)
+        exact = (self.exact.back if back else self.exact.there).get(node_id)
         if exact:
             yield from ((each, True) for each in exact)
             return
         call, separator, rest = node_id.partition(SEPARATOR)
-        for other in self.whole_ends[back].get(NodeId(call), ()) if separator else ():
+        whole = self.whole.back if back else self.whole.there
+        for other in whole.get(NodeId(call), ()) if separator else ():
             pair = (other, NodeId(call)) if back else (NodeId(call), other)
             inner = self.inside(*pair)
             within = list(inner.follow(NodeId(rest), back=back)) if inner else []
@@ -368,8 +356,8 @@ def compose_steps(first: Step, second: Step) -> Step:
 
     @cache
     def inside(before: NodeId, after: NodeId) -> Step | None:
-        for middle in first.whole_ends[0].get(before, ()):
-            if after in second.whole_ends[0].get(middle, ()):
+        for middle in first.whole.there.get(before, ()):
+            if (middle, after) in second.whole.pairs:
                 mine, theirs = first.inside(before, middle), second.inside(middle, after)
                 if mine is not None and theirs is not None:
                     return composed(mine, theirs)
@@ -404,11 +392,11 @@ def _composed_links(first: Step, second: Step) -> NodeLinks:
 
 def _joined(first: Step, second: Step) -> Iterator[tuple[NodeId, NodeId, NodeId, bool]]:
     """Yield what each node became through an intermediate node, and whether that is exact."""
-    for before, middle in first.pairs:
+    for before, middle in first.exact.pairs:
         for after, is_exact in second.follow(middle):
             yield before, middle, after, is_exact
-    for middle, after in second.pairs:
-        if SEPARATOR in middle and middle not in first.ends[1]:
+    for middle, after in second.exact.pairs:
+        if SEPARATOR in middle and middle not in first.exact.back:
             for before, is_exact in first.follow(middle, back=True):
                 yield before, middle, after, is_exact
 
@@ -418,12 +406,12 @@ def _composed_values(first: Step, second: Step) -> dict[NodeId, frozenset[NodeId
     mine, theirs = first.links.values, second.links.values
     middles: dict[NodeId, set[NodeId]] = {}
     if mine:
-        for middle, after in second.whole:
+        for middle, after in second.whole.pairs:
             if middle in mine:
                 middles.setdefault(after, set()).add(middle)
     for after, same in theirs.items():
         middles.setdefault(after, set()).update(same)
-    sources = first.whole_ends[1]
+    sources = first.whole.back
     values: dict[NodeId, frozenset[NodeId]] = {}
     for after, others in middles.items():
         found = {each for middle in others for each in mine.get(middle, ())}
@@ -431,15 +419,6 @@ def _composed_values(first: Step, second: Step) -> dict[NodeId, frozenset[NodeId
         if found:
             values[after] = frozenset(found)
     return values
-
-
-def _ends(pairs: Iterable[tuple[NodeId, NodeId]]) -> tuple[Ends, Ends]:
-    there: Ends = {}
-    back: Ends = {}
-    for one, two in pairs:
-        there.setdefault(one, []).append(two)
-        back.setdefault(two, []).append(one)
-    return there, back
 
 
 def block_links(
@@ -497,32 +476,9 @@ class NodeGroup(NamedTuple):
 
 def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup]:
     """Return the connected parts of a relation, each in the order of the text."""
-    there: dict[NodeId, list[NodeId]] = {}
-    back: dict[NodeId, list[NodeId]] = {}
-    for one, two in links.pairs:
-        there.setdefault(one, []).append(two)
-        back.setdefault(two, []).append(one)
     groups: list[NodeGroup] = []
-    seen: set[NodeId] = set()
-    for node in after.nodes:
-        if node.id in seen or node.id not in back:
-            continue
-        one, *more = back[node.id]
-        if not more and len(there[one]) == 1:
-            groups.append(NodeGroup((one,), (node.id,), links.pairs[one, node.id]))
-            continue
-        mine: dict[NodeId, None] = {}
-        theirs: dict[NodeId, None] = {node.id: None}
-        waiting = [node.id]
-        while waiting:
-            for one in back[waiting.pop()]:
-                if one not in mine:
-                    mine[one] = None
-                    new = [two for two in there[one] if two not in theirs]
-                    theirs.update(dict.fromkeys(new))
-                    waiting += new
-        seen.update(theirs)
-        hows = {links.pairs[one, two] for one in mine for two in there[one]}
+    for mine, theirs in links.components([node.id for node in after.nodes]):
+        hows = {links.pairs[one, two] for one in mine for two in links.there[one]}
         if len(hows) > 1 and MatchedBy.CONTENTS not in hows:
             hows = {MatchedBy.OPERATION}
         by = hows.pop() if len(hows) == 1 else MatchedBy.CONTENTS

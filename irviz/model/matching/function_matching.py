@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.node_matching import MatchedBy
 
 
@@ -23,28 +24,20 @@ class FunctionFingerprint(NamedTuple):
     is_entry: bool = False
 
 
-class FunctionPair(NamedTuple):
-    """A function's names before and after."""
-
-    before: str
-    after: str
-    by: MatchedBy
-
-
 def match_functions(
     before: Mapping[str, FunctionFingerprint], after: Mapping[str, FunctionFingerprint]
-) -> list[FunctionPair]:
-    """Match the functions of two modules one to one.
+) -> Alignment[str, MatchedBy]:
+    """Match the functions of two modules, by name, one to one.
 
     Functions with the same name and the same body come first, then those with the same body and
     another name, and last those with the same name. A function that can be called from outside
     always corresponds to the one with the same public name.
     """
-    pairs: dict[str, FunctionPair] = {}
+    pairs: dict[str, tuple[str, MatchedBy]] = {}
     left = dict.fromkeys(after)
 
     def pair(one: str, other: str, by: MatchedBy) -> None:
-        pairs[one] = FunctionPair(one, other, by)
+        pairs[one] = other, by
         del left[other]
 
     for name, one in before.items():
@@ -60,4 +53,5 @@ def match_functions(
     for name in before:
         if name not in pairs and name in left:
             pair(name, name, MatchedBy.NAME)
-    return [pairs[name] for name in before if name in pairs]
+    found = {(name, pairs[name][0]): pairs[name][1] for name in before if name in pairs}
+    return Alignment(found)

@@ -8,7 +8,6 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from irviz.model.diff.align_lists import aligned
 from irviz.model.diff.diff_result import (
     Aspect,
     BlockDiff,
@@ -22,6 +21,7 @@ from irviz.model.diff.diff_result import (
     NodeDiff,
 )
 from irviz.model.graph.graph import NodeId, NodeKind
+from irviz.model.matching.alignment import align_lists
 from irviz.view.svg_primitives import visible
 
 _CONTEXT = 2
@@ -86,19 +86,19 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
     mine, theirs = keys
     elsewhere = frozenset(mine).intersection(theirs)
     place = {key: index for index, key in enumerate(mine)}
-    for tag, first, last, other_first, other_last in aligned(mine, theirs):
-        if tag == "equal":
-            for one, two in zip(range(first, last), range(other_first, other_last), strict=True):
+    for stretch in align_lists(mine, theirs).union(range(len(mine)), range(len(theirs))):
+        if stretch.is_common:
+            for one, two in zip(stretch.before, stretch.after, strict=True):
                 node = by_line.get(mine[one])
                 if node is None:
                     yield from _plain_pair(before.lines[one], after.lines[two], diff, names)
                 else:
                     yield from _pair(before.lines[one], after.lines[two], node, constants)
             continue
-        for one in range(first, last):
+        for one in stretch.before:
             if mine[one] not in elsewhere or mine[one] not in by_line:
                 yield _single("-", before.lines[one], by_line.get(mine[one]))
-        for two in range(other_first, other_last):
+        for two in stretch.after:
             key = theirs[two]
             if key in by_line and key in elsewhere:
                 lines = before.lines[place[key]], after.lines[two]

@@ -61,7 +61,7 @@ from irviz.units import format_duration
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph
 from irviz.view.graph.labels import layers_label
 from irviz.view.graph.overlay import Overlay
-from irviz.view.loop_nest_listing import loop_nest_html
+from irviz.view.loop_nest_html import loop_nest_html
 from irviz.view.text.details import (
     module_html,
     source_html,

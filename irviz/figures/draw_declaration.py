@@ -30,8 +30,7 @@ from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph import labels
-from irviz.view.loop_nest_alignment import TIGHT, USUAL, Folding
-from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
 from irviz.view.slide.code_listing import CODE_SIZE, draw_code, wrapped
 from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
 from irviz.view.slide.slide import Panel, SlideText, TooSmallError, slide_figure

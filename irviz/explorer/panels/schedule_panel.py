@@ -49,7 +49,7 @@ from irviz.transforms.schedules.primitives import (
 from irviz.transforms.schedules.schedule_error import IllegalStepError, ScheduleTraceError
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
 from irviz.transforms.schedules.schedule_trace import parse_trace, parse_value
-from irviz.view.loop_nest_listing import loop_nest_html
+from irviz.view.loop_nest_html import loop_nest_html
 from irviz.view.templating import render
 
 

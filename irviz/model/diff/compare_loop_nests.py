@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from dataclasses import replace
 
 from irviz.model.diff.canonical_names import Names, Renaming
 from irviz.model.diff.diff_result import (
@@ -21,6 +20,7 @@ from irviz.model.diff.match_blocks import (
     WORD,
     BlockMatch,
     Place,
+    axis_partners,
     body_text,
     defined_names,
     has_axes_of,
@@ -39,7 +39,7 @@ from irviz.model.loop_nest import (
     Statement,
     contains_block,
 )
-from irviz.model.matching.alignment import longest_increasing
+from irviz.model.matching.alignment import Alignment, align_lists, longest_increasing
 
 CompareDomains = Callable[[str, str], Sequence[DomainDiff]]
 """Compares what two blocks visit, by their ids before and after."""
@@ -64,7 +64,7 @@ def diff_loop_nests(
         if _count_changed(other) < _count_changed(found):
             was, now = map(", ".join, names)
             order = Difference(Aspect.ORDER, was, now, "of parameters")
-            return other._replace(parameters=(order,))
+            return replace(other, parameters=(order,))
     return found
 
 
@@ -98,11 +98,9 @@ def _diff(
             there[each] if diff.after else here[each] for each in diff.after or diff.before
         )
     )
-    return LoopNestDiff(
-        tuple(blocks),
-        tuple(_buffer_diffs(before, after, buffers)),
-        tuple(_statements(before, after, buffers)),
-    )
+    lines, statements = _lines_outside(before, after, buffers)
+    differing = tuple(_buffer_diffs(before, after, buffers))
+    return LoopNestDiff(tuple(blocks), differing, tuple(statements), lines=lines)
 
 
 def _block_diff(
@@ -339,42 +337,48 @@ def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[
             yield Difference(aspect, was, now)
 
 
-def _statements(
+def _lines_outside(
     before: LoopNest, after: LoopNest, buffers: Mapping[str, str]
-) -> Iterator[Difference]:
-    """Yield the statements outside of blocks, and their loops, that differ or changed places."""
+) -> tuple[Alignment[str, bool], list[Difference]]:
+    """Align the statements and loops outside of blocks, and return those that differ or moved.
+
+    Where one of the two has no blocks, as after lowering, all statements and loops are aligned.
+    """
 
     def renamed(text: str) -> str:
         return WORD.sub(lambda word: buffers.get(word[0], word[0]), text)
 
-    mine, theirs = list(_outside(before.body)), list(_outside(after.body))
-    keys = list(map(renamed, mine)) if any(a != b for a, b in buffers.items()) else mine
-    left = Counter(theirs)
-    left.subtract(keys)
-    for key, text in zip(keys, mine, strict=True):
-        if left[key] < 0:
-            left[key] += 1
-            yield Difference(Aspect.STATEMENT, text, "")
-    yield from (Difference(Aspect.STATEMENT, "", text) for text in (+left).elements())
-    if keys != theirs and sorted(keys) == sorted(theirs):
-        at = next(
-            at for at, both in enumerate(zip(keys, theirs, strict=True)) if both[0] != both[1]
-        )
-        yield Difference(Aspect.ORDER, mine[at], theirs[at], "of statements")
+    are_all = not all(any(map(contains_block, each.body)) for each in (before, after))
+    mine, theirs = (dict(_lines(each.body, are_all=are_all)) for each in (before, after))
+    keys = list(map(renamed, mine.values())), list(theirs.values())
+    found = align_lists(*keys, replaced=True)
+    ids, others = list(mine), list(theirs)
+    pairs = {(ids[one], others[two]): is_same for (one, two), is_same in found.pairs.items()}
+    same = Alignment({pair: True for pair, is_same in pairs.items() if is_same})
+    differences = [
+        *(Difference(Aspect.STATEMENT, mine[one], "") for one in ids if one not in same.there),
+        *(Difference(Aspect.STATEMENT, "", theirs[two]) for two in others if two not in same.back),
+    ]
+    if not differences and keys[0] != keys[1]:
+        moved = next(pair for pair in zip(ids, others, strict=True) if pair not in same.pairs)
+        texts = mine[moved[0]], theirs[moved[1]]
+        differences = [Difference(Aspect.ORDER, *texts, "of statements")]
+    return Alignment(pairs), differences
 
 
-def _outside(nodes: Iterable[LoopNode]) -> Iterator[str]:
+def _lines(nodes: Iterable[LoopNode], *, are_all: bool) -> Iterator[tuple[str, str]]:
+    """Yield the ids and texts of statements and loops, without those of and around blocks."""
     for node in nodes:
         match node:
-            case Block():
-                pass
+            case Block() if are_all:
+                yield from _lines((*node.init, *node.children), are_all=True)
             case Loop():
-                if not contains_block(node):
-                    yield header(node)
-                yield from _outside(node.children)
+                if are_all or not contains_block(node):
+                    yield node.id, header(node)
+                yield from _lines(node.children, are_all=are_all)
             case Statement():
-                yield node.text
-                yield from _outside(node.children)
+                yield node.id, node.text
+                yield from _lines(node.children, are_all=are_all)
 
 
 # --- loop groups -------------------------------------------------------------------------------
@@ -469,7 +473,7 @@ def _loops_by_axes(one: Place, two: Place, buffers: Mapping[str, str]) -> list[_
 
 
 _Uses = dict[str, frozenset[Hashable]]
-"""For each loop variable what depends on it: axes by number, or indices by their access."""
+"""For each loop variable what depends on it: axes by name, or indices by their access."""
 
 
 def _uses(one: Place, two: Place, buffers: Mapping[str, str]) -> tuple[_Uses, _Uses]:
@@ -486,9 +490,9 @@ def _uses(one: Place, two: Place, buffers: Mapping[str, str]) -> tuple[_Uses, _U
             return _by_variable(one, texts[0]), _by_variable(two, texts[1])
         if _writes_elements(mine) != _writes_elements(theirs):
             return {}, {}
-    here = {number: axis.binding for number, axis in enumerate(mine.axes)}
-    numbers = _axis_numbers(mine, theirs)
-    there = {at: axis.binding for at, axis in zip(numbers, theirs.axes, strict=True)}
+    partners = axis_partners(mine, theirs)
+    here = {axis.name: axis.binding for axis in mine.axes}
+    there = {partners.get(axis.name, (axis.name, "new")): axis.binding for axis in theirs.axes}
     return _by_variable(one, here), _by_variable(two, there)
 
 
@@ -532,18 +536,6 @@ def _by_variable(place: Place, texts: Mapping[Hashable, str]) -> _Uses:
                     found.setdefault(word, set()).add(key)
                 seen.add(word)
     return {name: frozenset(keys) for name, keys in found.items()}
-
-
-def _axis_numbers(before: Block, after: Block) -> Sequence[int]:
-    """Return the numbers before of the axes after: by name or, for other names, by position."""
-    numbers = {axis.name: number for number, axis in enumerate(before.axes)}
-    known = {axis.name for axis in after.axes}
-    free = iter([number for name, number in numbers.items() if name not in known])
-    new = count(len(before.axes))
-    return [
-        numbers[axis.name] if axis.name in numbers else next(chain(free, new))
-        for axis in after.axes
-    ]
 
 
 def _connected(

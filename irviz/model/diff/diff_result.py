@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind
 from irviz.model.loop_nest import LoopNest
+from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.node_matching import MatchedBy
 
 
@@ -225,17 +226,21 @@ class BufferDiff(NamedTuple):
     differences: tuple[Difference, ...] = ()
 
 
-class LoopNestDiff(NamedTuple):
+@dataclass(frozen=True)
+class LoopNestDiff:
     """What became of a PrimFunc's body.
 
-    `statements` are lines outside of blocks, and loops around no block, that differ. `parameters`
-    has another order of the parameters.
+    Attributes:
+        statements: The statements outside of blocks, and the loops around no block, that differ.
+        parameters: Another order of the parameters.
+        lines: Which of these statements and loops correspond, and whether they are the same.
     """
 
     blocks: tuple[BlockDiff, ...]
     buffers: tuple[BufferDiff, ...]
     statements: tuple[Difference, ...] = ()
     parameters: tuple[Difference, ...] = ()
+    lines: Alignment[str, bool] = field(default=Alignment({}), compare=False, repr=False)
 
     @property
     def differs(self) -> bool:

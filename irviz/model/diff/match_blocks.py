@@ -156,6 +156,22 @@ def has_axes_of(block: Block, other: Block) -> bool:
     return one == two
 
 
+def axis_partners(before: Block, after: Block) -> dict[str, str]:
+    """Match the axes of two blocks by name, then by kind and order, and the rest by order.
+
+    The axes before are returned by those after.
+    """
+    there = {axis.name: axis for axis in before.axes}
+    found = {axis.name: axis.name for axis in after.axes if there.pop(axis.name, None)}
+    left = [axis for axis in after.axes if axis.name not in found]
+    for is_any_kind in (False, True):
+        for axis in (one for one in left if one.name not in found):
+            others = (one for one in there.values() if is_any_kind or one.kind is axis.kind)
+            if other := next(others, None):
+                found[axis.name] = there.pop(other.name).name
+    return found
+
+
 class _Side:
     """The blocks of one loop nest; `left` are those without a partner."""
 

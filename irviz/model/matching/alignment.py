@@ -149,27 +149,41 @@ def _increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return [pair for at, pair in enumerate(pairs) if at in kept]
 
 
-def align_lists(before: Sequence[Hashable], after: Sequence[Hashable]) -> Alignment[int, Hashable]:
-    """Align the places of two lists by what stands there, one to one.
+def align_lists(
+    before: Sequence[Hashable], after: Sequence[Hashable], *, replaced: bool = False
+) -> Alignment[int, bool]:
+    """Align the places of two lists, one to one; the evidence is whether the same is there.
 
-    What occurs once in each corresponds wherever it is. The rest corresponds between two such
+    What occurs once in each list corresponds wherever it is. The rest corresponds between two such
     places, in order, as `SequenceMatcher` finds it: that may take time quadratic in the length of
     its lists, and these are short.
+
+    Args:
+        replaced: Whether what is left between two stretches in common corresponds too, if it is
+            equally many on both sides.
     """
     counts = Counter(before), Counter(after)
     place = {key: at for at, key in enumerate(before) if counts[0][key] == 1}
     unique = [
         (place[key], at) for at, key in enumerate(after) if key in place and counts[1][key] == 1
     ]
-    found: dict[tuple[int, int], Hashable] = {pair: before[pair[0]] for pair in unique}
+    found = dict.fromkeys(unique, True)
     start = other = 0
     kept = longest_increasing([one for one, _ in unique])
     for one, two in [*(unique[at] for at in sorted(kept)), (len(before), len(after))]:
         matcher = SequenceMatcher(None, before[start:one], after[other:two])
         for mine, theirs, size in matcher.get_matching_blocks():
             for at in range(size):
-                found[start + mine + at, other + theirs + at] = before[start + mine + at]
+                found[start + mine + at, other + theirs + at] = True
         start, other = one + 1, two + 1
+    same = Alignment(found)
+    if not replaced:
+        return same
+    for stretch in same.union(range(len(before)), range(len(after))):
+        gone = [at for at in stretch.before if at not in same.there]
+        new = [at for at in stretch.after if at not in same.back]
+        if len(gone) == len(new):
+            found |= dict.fromkeys(zip(gone, new, strict=True), False)
     return Alignment(found)
 
 

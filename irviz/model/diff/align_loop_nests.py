@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile, zip_longest
-from operator import contains
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
-from irviz.model.loop_nest import AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.model.diff.loop_nest_rows import Row, RowKind, listing
+from irviz.model.diff.match_blocks import axis_partners
+from irviz.model.loop_nest import Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.model.matching.alignment import Alignment, align_lists
-from irviz.view.loop_nest_listing import Row, RowKind, listing
 
 _DETAILS = {
     RowKind.WHERE: Aspect.PREDICATE,
@@ -259,14 +259,7 @@ class _Alignment:
         one, two = self._nodes[0][before], self._nodes[1][after]
         assert isinstance(one, Block)
         assert isinstance(two, Block)
-        free = {axis.name: axis for axis in one.axes}
-        kept = {axis.name for axis in two.axes if free.pop(axis.name, None)}
-        found = {}
-        for kind in AxisKind:
-            new = [axis for axis in two.axes if axis.kind is kind and axis.name not in kept]
-            old = [axis for axis in free.values() if axis.kind is kind]
-            found.update({a.name: b.name for a, b in zip(old, new, strict=False)})
-        return found
+        return {was: now for now, was in axis_partners(one, two).items()}
 
     def _details(self, block: str) -> Iterator[tuple[int, Row]]:
         """Yield the rows of a block before between its head and its statements."""
@@ -340,17 +333,15 @@ class _Alignment:
             [(row.kind, _renamed(row.text, names)) for row in rows[0]],
             [(row.kind, row.text) for row in rows[1]],
         )
-        numbers = range(len(mine)), range(len(theirs))
-        for here, there, is_common in align_lists(*keys).union(*numbers):
-            pairs = zip(here, there, strict=False)
-            if not is_common and (not may_differ or len(here) != len(there)):
-                continue
-            for one, two in ((mine[at], theirs[to]) for at, to in pairs):
-                if self._is_same_kind(one, two):
-                    self._pair(one, two)
-                    self._may_move.add(one)
-                    if not is_common:
-                        self._mark(one, two, RowMark("~", "changed"))
+        found = align_lists(*keys, replaced=may_differ)
+        for (at, to), is_same in found.pairs.items():
+            self._match_lines(mine[at], theirs[to], is_same=is_same)
+
+    def _match_lines(self, one: int, two: int, *, is_same: bool) -> None:
+        if self._is_same_kind(one, two) and self._pair(one, two):
+            self._may_move.add(one)
+            if not is_same:
+                self._mark(one, two, RowMark("~", "changed"))
 
     def _match_split_block(self, diff: BlockDiff) -> None:
         """Match a block with the last of several that it was split into.
@@ -419,23 +410,19 @@ class _Alignment:
                 self._before.marks[self._head(0, node.id)] = RowMark("−", "removed", word)
 
     def _match_rest(self) -> None:
-        """Match rows outside of blocks by their texts, or all where a nest has no blocks.
-
-        Buffers are matched by their texts where several have one name.
-        """
-        kinds = [{row.kind for row in side.rows} for side in (self._before, self._after)]
-        has_blocks = all(RowKind.BLOCK in each for each in kinds)
-        if not has_blocks:
-            self._around = frozenset(), frozenset()
-        rest: list[list[int]] = []
-        buffers: list[list[int]] = []
-        for side in (self._before, self._after):
-            rows = list(enumerate(side.rows))
-            inside = [(at, row) for at, row in rows if row.kind in _INSIDE]
-            rest.append([at for at, row in inside if not (row.block and has_blocks)])
-            buffers.append([at for at, row in rows if row.kind is RowKind.BUFFER])
-        self._match_texts(*self._free(*rest), {})
-        self._match_texts(*self._free(*buffers), {}, may_differ=False)
+        """Match the rows outside of blocks; match buffers by text, as several may have one name."""
+        places = self._places
+        for pair, is_same in self._diff.lines.pairs.items():
+            one, two = (
+                next(at for kind in _INSIDE if (at := each.get((kind, node, ""))) is not None)
+                for each, node in zip(places, pair, strict=True)
+            )
+            self._match_lines(one, two, is_same=is_same)
+        rows = [
+            [at for at, row in enumerate(side.rows) if row.kind is RowKind.BUFFER]
+            for side in (self._before, self._after)
+        ]
+        self._match_texts(*self._free(*rows), {}, may_differ=False)
 
     def _mark_moved(self, beside: Collection[int]) -> None:
         """Mark the rows that are not beside their partners, and link their heads."""
@@ -528,94 +515,3 @@ def _readers(nest: LoopNest, buffers: Collection[str]) -> list[str]:
         block.name for block in blocks if any(access.buffer in buffers for access in block.reads)
     ]
     return list(dict.fromkeys(names))
-
-
-# --- loop nest folding -------------------------------------------------------------------------
-#
-# Fold aligned loop nests: which rows are shown, and which are only counted.
-
-
-_UNCHANGED = "unchanged"
-_ONE_SIDED = ("added", "removed")
-
-
-class Folding(NamedTuple):
-    """How many rows are shown at both ends of a long run, and the longest run shown in full."""
-
-    context: int
-    unchanged: int
-    changed: int = 24
-
-
-USUAL = Folding(2, 12)
-TIGHT = Folding(1, 3)
-
-
-class Slot(NamedTuple):
-    """A row on each side, by their numbers, or the first of `folded` rows that are `word`."""
-
-    before: int | None
-    after: int | None
-    folded: int = 0
-    word: str = ""
-
-
-def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
-    """Yield the lines, with most of a long run of unchanged ones folded into one.
-
-    The loops and blocks around a change, and the rows next to it, are shown. Of many added or
-    removed statements, as of an unrolled loop, the first and the last ones are shown.
-    """
-    words = [_word(sides, *line) for line in sides.lines]
-    around = [_around(side) for side in (sides.before, sides.after)]
-    runs: list[str] = []
-    for word, run in groupby(words):
-        count = len(list(run))
-        longest = folding.unchanged if word == _UNCHANGED else folding.changed
-        if not word or count <= longest:
-            runs += [""] * count
-            continue
-        first = last = folding.context
-        if word == _UNCHANGED:  # nothing is next to the ends of the listing
-            first = first if runs else 0
-            last = last if len(runs) + count < len(words) else 0
-        runs += [""] * first + [word] * (count - first - last) + [""] * last
-    for at, line in enumerate(sides.lines):
-        if any(map(contains, around, line)):
-            runs[at] = ""
-    start = 0
-    for word, run in groupby(runs):
-        count = len(list(run))
-        if word and count > 1:
-            yield Slot(*sides.lines[start], count, word)
-        else:
-            yield from (Slot(*line) for line in sides.lines[start : start + count])
-        start += count
-
-
-def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
-    """Return the kind of a row that may be folded, "" for others."""
-    if one is not None and two is not None:
-        is_same = one not in sides.before.marks and two not in sides.after.marks
-        return _UNCHANGED if is_same else ""
-    side, at = (sides.before, one) if one is not None else (sides.after, two)
-    if at is None or side.rows[at].kind is not RowKind.STATEMENT:
-        return ""
-    mark = side.marks.get(at)
-    return mark.change if mark and mark.change in _ONE_SIDED else ""
-
-
-def _around(side: Side) -> frozenset[int]:
-    """Return the loops, blocks and statements around changed rows."""
-    found: set[int] = set()
-    open_rows: list[int] = []
-    for at, row in enumerate(side.rows):
-        while open_rows and side.rows[open_rows[-1]].indent >= row.indent:
-            open_rows.pop()
-        if at in side.marks:
-            for outer in reversed(open_rows):
-                if outer in found:
-                    break
-                found.add(outer)
-        open_rows.append(at)
-    return frozenset(found)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, relax, tirx
+from tvm import ir, tirx
 from tvm.relax.dpl import DFPattern
 
 from irviz.errors import (
     DrawError,
     LoadError,
-    NotFoundError,
     RunError,
     StageError,
     TransformError,
@@ -44,7 +42,6 @@ from irviz.session import divergence_report, run_stages
 from irviz.session.blame import Blame, blame
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.layer_as_stage import layer_stage
-from irviz.session.lost_function import is_lost
 from irviz.session.node_history import NodeHistory, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
@@ -228,105 +225,12 @@ class Session(SessionState):
 
         return irviz.save_html(self, path, run=run)
 
-    def from_file(self, file: str) -> Session:
-        """Mark all stages as coming from an opened file.
-
-        From then on, anything that would run their code raises UntrustedError until `trust` is
-        called.
-        """
-        marked: dict[str | None, Stage] = {}
-        for one in self.stages:  # each after its parent; what is read of one is kept by the stage
-            parent = marked.get(one.parent)
-            marked[one.id] = replace(one, files=one.files | {file}, made_from=parent)
-        return self._with(tree=replace(self.tree, stages=tuple(marked.values())))
-
-    def trust(self, *files: str) -> Session:
-        """Allow code of opened files, by default of all, to run in another process.
-
-        There it can do anything that you can do on this machine.
-        """
-        chosen = frozenset(files).union(*(stage.files for stage in self.stages if not files))
-        return self._with(trusted=self.trusted | chosen)
-
     def __repr__(self) -> str:
         """Return the labels of the stages, and which one is current."""
         names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
         return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
 
-    def _with(self, **changes: Any) -> Session:
-        return Session.from_state(SessionState(**{**vars(self), **changes}))
-
-    # --- the stages, and which is looked at ---
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages, each after the one that it was made from."""
-        return self.tree.stages
-
-    @property
-    def current_id(self) -> str:
-        """The id of the current stage."""
-        return self.tree.current_id
-
-    @property
-    def current(self) -> Stage:
-        """The stage that methods use by default."""
-        return self.tree.stage()
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The names of the current stage's Relax functions, then of its PrimFuncs."""
-        return tuple(drawable_functions(self.current.module))
-
-    def checkout(self, stage_id: str) -> Session:
-        """Make another stage the current one."""
-        return self._with(tree=self.tree.checkout(stage_id))
-
-    def undo(self) -> Session:
-        """Undo the last change to the stages; raise StageError if there is none."""
-        return self._with(tree=self.tree.undo())
-
-    def redo(self) -> Session:
-        """Redo the last undone change; raise StageError if there is none."""
-        return self._with(tree=self.tree.redo())
-
-    def rename(self, stage_id: str, label: str) -> Session:
-        """Give a stage another label; raise StageError for an empty one."""
-        return self._with(tree=self.tree.rename(stage_id, label))
-
-    def drop(self, stage_id: str) -> Session:
-        """Drop a stage and all that were made from it; raise StageError for the first stage."""
-        return self._with(tree=self.tree.drop(stage_id))
-
-    def lineage(self, stage: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the stages from the first to this one."""
-        return tuple(one.id for one in self.tree.lineage(stage))
-
-    def select_function(self, function: str) -> Session:
-        """Show another function; raise NotFoundError if the current stage lacks it."""
-        drawable_function(self.current.module, function)
-        return self._with(function=function)
-
-    def select_available_function(self, preferred: str) -> Session:
-        """Show this function, or another one if no stage of this module has it.
-
-        If only the current stage lacks it, a note on what became of it stands in place of its
-        graph. Raises NotFoundError if the current stage has no function at all.
-        """
-        available = self.functions
-        if preferred in available:
-            return self._with(function=preferred)
-        if available and is_lost(self.tree, self.current, preferred):
-            return self._with(function=preferred)
-        if not available:
-            raise NotFoundError(f"{self.current.label} left no function to show")
-        return self if self.function in available else self._with(function=available[0])
-
     # --- transforms ---
-
-    def add_stages(self, stages: Sequence[Stage]) -> Session:
-        """Add existing stages; the last of them becomes current."""
-        return self._with(tree=self.tree.add(stages))
 
     def apply(self, transform: object, /, **arguments: object) -> Session:
         """Apply a transform to the current stage.
@@ -358,14 +262,6 @@ class Session(SessionState):
             seconds=_PASS_FACTOR * self.run_config.seconds,
         )
         return self.add_stages([made])
-
-    @property
-    def unbound_params(self) -> dict[str, Array]:
-        """The session's params that are not bound in the current stage yet."""
-        function = drawable_functions(self.current.module).get(self.function)
-        arrays = self.call_inputs.params
-        params = function.params if isinstance(function, relax.Function) else ()
-        return {param.name: arrays[param.name] for param in params if param.name in arrays}
 
     def bind(self, params: Mapping[str, Array] | None = None) -> Session:
         """Bind parameters to constants, by default `unbound_params`.
@@ -466,20 +362,14 @@ class Session(SessionState):
         if not isinstance(onto, ir.IRModule):
             shared = self.tree.lineage(onto)
             steps = [one for one in self.tree.lineage(stage) if one not in shared]
-            self._check_steps("applying the steps", steps, self.stage(onto))
+            self.check_steps("applying the steps", steps, self.stage(onto))
             made = replay(steps, self.stage(onto), self.tree.count, isolate=isolate)
             return self.add_stages(made)
-        self._check_steps("applying the steps", self.tree.lineage(stage))
+        self.check_steps("applying the steps", self.tree.lineage(stage))
         new = Session(onto, params=self.call_inputs.params, isolate=isolate)
         if self.function in new.functions:
             new = new.select_function(self.function)
         return new.add_stages(replay(self.tree.lineage(stage), new.current, 1, isolate=isolate))
-
-    def _check_steps(self, what: str, steps: Sequence[Stage], *targets: Stage) -> None:
-        """Raise UntrustedError if one of the transforms runs code that may not be run."""
-        for step in steps:
-            if step.transform is not None and step.transform.evaluates_code:
-                self.check_trust(f"{what}, such as {step.label},", step, *targets)
 
     @limits("the script")
     def to_python(self, stage: str | None = None, *, arrays_file: str | Path = "") -> str:
@@ -493,7 +383,7 @@ class Session(SessionState):
             SaveError: `arrays_file` cannot be written.
         """
         stages = self.tree.lineage(stage)
-        self._check_steps("writing the steps", stages)
+        self.check_steps("writing the steps", stages)
         script = script_in_worker(stages, self) if stages[-1].files else to_script(stages)
         if not arrays_file or not script.arrays:
             return script.text()
@@ -721,35 +611,6 @@ class Session(SessionState):
         return draw_graph(graph, theme, direction)
 
     # --- runs ---
-
-    def with_inputs(
-        self,
-        inputs: Inputs,
-        *,
-        labels: NDArray[np.int64] | None = None,
-        seed: int = 0,
-        sizes: Mapping[str, int] | None = None,
-    ) -> Session:
-        """Call functions with other inputs; the arguments are those of `Session`."""
-        params = self.call_inputs.params
-        return self._with(call_inputs=CallInputs(inputs, params, labels, seed, dict(sizes or {})))
-
-    def with_params(self, params: Mapping[str, Array]) -> Session:
-        """Add params by name, for binding and running."""
-        added = {**self.call_inputs.params, **params}
-        return self._with(call_inputs=replace(self.call_inputs, params=added))
-
-    def with_run_config(self, **changes: Any) -> Session:
-        """Change where stages run and the limits of a run, by fields of `RunConfig`."""
-        return self._with(run_config=replace(self.run_config, **changes))
-
-    def resolved_sizes(self, stage: str | None = None) -> Mapping[str, int]:
-        """Return the symbolic sizes of a run, or the session's own if the stage cannot be run."""
-        call = self.call_inputs
-        try:
-            return call.plan(self.stage(stage).module, self.function).dims
-        except ValueError:
-            return call.sizes
 
     def run(
         self,

@@ -23,8 +23,8 @@ import tvm
 import irviz
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import IrvizError
-from irviz.explorer import actions, selectors
-from irviz.explorer.reducer import reduce
+from irviz.explorer import actions, pictures
+from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import State
 from irviz.session.session import Session
 
@@ -111,14 +111,14 @@ def _pictures(session: Session, most_groups: int) -> Pictures:
     yield "drawn", session.draw().svg, view.graph, ""
     state = State.of(session)
     yield from _shown(state, "page")
-    view = selectors.view_or_none(state, "current")
+    view = pictures.view_or_none(state, "current")
     toggles = sorted((view.openable | view.closable) if view else ())[:most_groups]
     for one in toggles:
-        yield from _shown(reduce(state, actions.Toggle(one)), "toggled")
+        yield from _shown(perform(state, actions.Toggle(one)), "toggled")
     if session.current.parent is not None:
         with suppress(IrvizError):
-            both = reduce(state, actions.Compare(session.current.parent))
-            scenes = [selectors.scene(both, side) for side in ("reference", "current")]
+            both = perform(state, actions.Compare(session.current.parent))
+            scenes = [pictures.scene(both, side) for side in ("reference", "current")]
             svgs = [scene.figure.svg if scene.figure else "" for scene in scenes]
             for scene, svg, beside in zip(scenes, svgs, reversed(svgs), strict=True):
                 if scene.view is not None and svg:
@@ -126,7 +126,7 @@ def _pictures(session: Session, most_groups: int) -> Pictures:
 
 
 def _shown(state: State, kind: str) -> Pictures:
-    scene = selectors.scene(state, "current")
+    scene = pictures.scene(state, "current")
     if scene.view is not None and scene.figure is not None:
         yield kind, scene.figure.svg, scene.view.graph, ""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from irviz.explorer.selectors import shown_selection
-from irviz.explorer.shown_figure import shown_figure
+from irviz.explorer.pictures import shown_figure
+from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.state import File, State
 from irviz.session.session import Session
 from irviz.view.figure import Figure, with_highlight, with_title

@@ -17,20 +17,15 @@ from tvm import ir
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.change_counts import Counts, iter_change_counts
 from irviz.explorer.downloads import file, file_name, file_of
-from irviz.explorer.drawings import draw, neighbours
 from irviz.explorer.html_file import page_content, page_in_steps
-from irviz.explorer.reducer import asked_stage, look, reduce
+from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.runner import RUN, Job, Work, in_steps
+from irviz.explorer.schedules import called_prim_func
 from irviz.explorer.script_data import printed
-from irviz.explorer.selectors import (
-    bisection_words,
-    call_key,
-    location,
-    selected_trace,
-    unchanged,
-)
+from irviz.explorer.selected_node import call_key, location, selected_trace
+from irviz.explorer.slow_actions import draw, look, neighbours
+from irviz.explorer.stage_rows import FEW_NODES, Counts, iter_change_counts
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,
@@ -48,6 +43,7 @@ from irviz.explorer.state import (
     StepsKey,
     TimingKey,
     ValueKey,
+    unchanged,
 )
 from irviz.explorer.store import Store
 from irviz.model.graph.graph import NodeId
@@ -66,7 +62,9 @@ from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
-"""Changes are counted after this much idle time, because two threads share one processor."""
+"""Many changes are counted after this much idle time, as two threads share one processor."""
+_FEW_STAGES = 40
+"""Of so many stages, the changes of small functions are counted at once."""
 _AHEAD_SECONDS = 0.2
 """Stages are drawn ahead after this much idle time, and this long after one another."""
 _LONG_SECONDS = 0.5
@@ -77,7 +75,7 @@ _WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
 _PICTURE, _TOLD, _TRIES = "picture", "what is drawn is told", "tries"
-_COUNTS, _FILE, _SCRIPT = "counts", "file", "script"
+_COUNTS, _FEW_COUNTS, _FILE, _SCRIPT = "counts", "few counts", "file", "script"
 """The keys of jobs of which only the newest is wanted."""
 _Made = str | File
 """Progress messages of a file, and finally the file."""
@@ -110,13 +108,14 @@ class Effects:
                 self._run(state, [FIRST, state.pair[1], *new], asked=asked)
         if state.inquiry is not None and state.inquiry is not before.inquiry:
             self._inquire(state, state.inquiry)
+        if state.selection is not before.selection and (callee := called_prim_func(state)):
+            self._store.dispatch(actions.SetField("prim_func", callee))
         self._try(state)
         if state.asked is not before.asked:
             self._look(state, before)
         is_same = state.session.stages == before.session.stages
         if state is before or not is_same or state.wanted_function != before.wanted_function:
-            work = partial(self._count, state)
-            self._runner.replace(_COUNTS, work, told=self._tell_counts, delay=_IDLE_SECONDS)
+            self._count_changes(state)
         if state is before or not unchanged(_looked_at(state), _looked_at(before)):
             self._draw_ahead(state)
 
@@ -146,8 +145,14 @@ class Effects:
         if not state.asked:
             self._runner.replace(_PICTURE, partial(_draw_neighbours, state), delay=_AHEAD_SECONDS)
 
-    def _count(self, state: State, job: Job) -> None:
-        """Count how much stages changed, while the user is idle."""
+    def _count_changes(self, state: State) -> None:
+        if len(state.session.stages) <= _FEW_STAGES:
+            few = in_steps(iter_change_counts(state, most=FEW_NODES))
+            self._runner.replace(_FEW_COUNTS, few, told=self._tell_counts)
+        self._runner.replace(_COUNTS, self._count, told=self._tell_counts, delay=_IDLE_SECONDS)
+
+    def _count(self, job: Job) -> None:
+        """Count how much the other stages changed, while the user is idle."""
 
         def wait() -> None:
             job.check()
@@ -155,11 +160,10 @@ class Effects:
                 job.check()
                 time.sleep(_LOOK_SECONDS)
 
-        in_steps(iter_change_counts(state, wait))(job)
+        in_steps(iter_change_counts(self._store.state, wait))(job)
 
     def _tell_counts(self, counts: Counts) -> None:
-        if counts:
-            self._store.dispatch(actions.Report(ChangesKey(), counts))
+        self._store.dispatch(actions.Report(ChangesKey(), counts))
 
     def _try(self, state: State) -> None:
         """Try replacements for the callee of the selected call."""
@@ -400,6 +404,19 @@ class Effects:
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))
+
+
+def bisection_words(found: Bisection | str) -> str:
+    """Name the pass that was found and how certain that is, or say why there is none."""
+    if isinstance(found, str):
+        return found
+    count = f"{len(found.checked)} of {len(found.session.lineage())} stages were checked."
+    if found.stage is None or found.before is None:
+        return f"It is none of the passes: {count}"
+    first = f"{found.stage.label}, which made stage {found.stage.id}: {found.words}."
+    if found.is_exhaustive:
+        return f"{first} All stages before it hold. {count}"
+    return f"{first} Stage {found.before.id} holds, and an earlier one may fail as well. {count}"
 
 
 def _page(state: State, name: str) -> Iterator[_Made]:

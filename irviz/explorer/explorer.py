@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import traitlets
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 from numpy import int64
 from numpy.typing import NDArray
 
@@ -29,10 +30,12 @@ from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
+from irviz.explorer.pictures import shown_figure
+from irviz.explorer.runner import Runner
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.selectors import shown_selection, unchanged
-from irviz.explorer.state import State
-from irviz.explorer.still_picture import StillPicture
+from irviz.explorer.selected_node import shown_selection
+from irviz.explorer.stage_rows import stage_rows
+from irviz.explorer.state import State, unchanged
 from irviz.explorer.store import Store
 from irviz.explorer.viewer.schema import WRITTEN, Download, PaneName, ViewerTraits
 from irviz.explorer.viewer.widget import Viewer
@@ -43,6 +46,7 @@ from irviz.explorer.viewer_traits import (
     status_data,
     text_data,
     text_parts,
+    title,
 )
 from irviz.ir.module_functions import relax_functions
 from irviz.model.runs.run_result import RunResult
@@ -54,6 +58,7 @@ from irviz.session.session import Session
 from irviz.transforms.recordings.recording import Recording
 from irviz.transforms.recordings.recording import record_passes as record_passes
 from irviz.view.graph.graphviz_engine import ENGINE
+from irviz.view.templating import render
 from irviz.worker.supervisor import RUNS, TRIES
 
 _NODE = "Node"
@@ -135,11 +140,8 @@ class Pane(Viewer):
         self.store.dispatch(actions.SetField(field, value))
 
 
-_DRAWN = (
-    *(actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy, actions.Reveal),
-    *(actions.Toggle, actions.ShowCopy, actions.LookAround),
-)
-"""Actions that only lead to another picture."""
+_DRAWN = (actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy)
+"""Actions that show another picture at once, unless that is to be drawn first."""
 
 
 class Explorer(Pane):
@@ -167,7 +169,7 @@ class Explorer(Pane):
         self._panes: list[Pane] = []
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
-        self._still = StillPicture(str(self.model_id), store.runner)
+        self._still = _StillPicture(str(self.model_id), store.runner)
         self.still = self._still.name
         self._open_form(_NODE)  # now, not while the first selection is shown
         store.subscribe(self._follow)
@@ -318,6 +320,72 @@ def explore(
             trust=trust,
         )
     return Explorer(what, height=height)
+
+
+# --- still picture -----------------------------------------------------------------------------
+#
+# The static picture that a notebook shows of an explorer without a kernel.
+
+
+_MOST_STAGES = 60
+_STILL_SECONDS = 0.3
+"""The picture is drawn after this much idle time."""
+
+
+class _StillPicture:
+    """An output of a cell that the notebook saves; the widget hides it while it is live.
+
+    Attributes:
+        name: The CSS class by which the widget finds it.
+    """
+
+    def __init__(self, model_id: str, runner: Runner) -> None:
+        self.name = f"irviz-still-{model_id}"
+        self._output: DisplayHandle | None = None
+        self._runner = runner
+
+    def show(self, state: State) -> None:
+        """Add it to the output of the cell that is run."""
+        content = _still_bundle(state, self.name)
+        self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def update(self, state: State, before: State) -> None:
+        """Draw the current picture soon, unless the user continues."""
+        parts = (state.session, state.function, state.reference, state.view)
+        is_same = parts == (before.session, before.function, before.reference, before.view)
+        if self._output is not None and not is_same:
+            self._runner.replace(
+                self, lambda _: _still_bundle(state, self.name), self._replace, delay=_STILL_SECONDS
+            )
+
+    def _replace(self, content: dict[str, str]) -> None:
+        assert self._output is not None, "it was shown"
+        self._output.update(content, raw=True)  # type: ignore[no-untyped-call]
+
+
+def _still_bundle(state: State, name: str) -> dict[str, str]:
+    """Return the picture as SVG, and in HTML with the stages.
+
+    Args:
+        name: The CSS class of the picture.
+    """
+    rows = stage_rows(state)
+    plain = ", ".join(f"{row['id']} {row['label']}" for row in rows[:_MOST_STAGES])
+    words = {
+        "name": name,
+        "title": title(state.session),
+        "function": state.function,
+        "rows": rows[:_MOST_STAGES],
+        "more": max(len(rows) - _MOST_STAGES, 0),
+        "reference": state.reference,
+    }
+    try:
+        svg = shown_figure(state).svg
+        picture = base64.b64encode(svg.encode()).decode()
+    except Exception as failure:  # the page says the same in the place of the picture
+        return {"text/html": render("still", **words, picture="", why=failure)}
+    html = render("still", **words, picture=picture, why="")
+    return {"text/html": html, "image/svg+xml": svg, "text/plain": f"irviz: stages {plain}"}
 
 
 # --- explore recording -------------------------------------------------------------------------

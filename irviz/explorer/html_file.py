@@ -18,12 +18,13 @@ from markupsafe import Markup
 from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
 from irviz.explorer import actions
-from irviz.explorer.change_counts import iter_change_counts
+from irviz.explorer.pictures import view_or_none
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data, unwritten
-from irviz.explorer.selectors import view_or_none
+from irviz.explorer.slow_actions import perform
+from irviz.explorer.stage_rows import iter_change_counts
 from irviz.explorer.state import Clipboard, Runs, Selection, Side, State
 from irviz.explorer.viewer import STATIC
 from irviz.explorer.viewer.schema import (
@@ -331,7 +332,7 @@ def _toggled(
         *((one, each) for one in states for each in _containers(one, "closable")),
     ):
         yield "groups"
-        after = reduce(state, actions.Toggle(container))
+        after = perform(state, actions.Toggle(container))
         before, scene = scene_data(state), scene_data(after)
         if scene is before:  # only the stage before has it
             continue

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
-from irviz.errors import NotFoundError, UntrustedError
+from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.runner import was_cancelled
-from irviz.explorer.selectors import (
-    chosen_view,
-    comparison,
-    location,
-    prim_funcs,
-    steps_to_time,
-    view_or_none,
-)
-from irviz.explorer.slow_changes import PARTS
+from irviz.explorer.schedules import steps_to_time
+from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import (
     BisectionKey,
     CallKey,
@@ -39,18 +33,14 @@ from irviz.explorer.state import (
     StepsKey,
     TimingKey,
     ValueKey,
+    unchanged,
 )
-from irviz.model.folding.expansion import reveal
-from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.graph.graph import NodeId, call_path
-from irviz.model.graph.neighbourhood import AFTER, BEFORE
+from irviz.model.graph.graph import NodeId
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
-from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.visible_function import ViewState
 from irviz.view.text.run_results import node_path
 from irviz.view.text.tables import TimingTable
 
@@ -59,18 +49,27 @@ _CHOICES = (
     *(actions.ColourBy, actions.LookAround),
 )
 """Actions that replace a pending one of the same kind."""
+_NAMES = [one.name for one in fields(State) if one.name not in ("asked", "drawing")]
+"""The names of what an action that was asked for may change."""
 
 
 def reduce(state: State, action: Action) -> State:
     """Return the state after an action; a rejected action only adds a message.
 
-    Slow actions change nothing: the store has them done, and `Changed` has their results.
+    Nothing slow is done: actions that transform or open a module change nothing, as the store has
+    them done and `Changed` has their results; those that need a picture are noted as asked for, and
+    `Show` has their results.
     """
     if isinstance(action, actions.Show):
         return _shown(state, action)
     wanted = action.wanted if isinstance(action, actions.Changed) else action
+    return accepted(partial(_after, action, state), wanted, state)
+
+
+def accepted(make: Callable[[], State], wanted: Action, state: State) -> State:
+    """Return the state that an action makes, or this one with why the action is refused."""
     try:
-        after = _after(action, state)
+        after = make()
     except UntrustedError as error:
         return replace(state, question=Question(wanted, error.files))
     except Exception as error:  # whatever it is, the explorer lives on
@@ -84,73 +83,64 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
     session = state.session
     match action:
         case actions.Checkout(stage):
-            return _with_session(state, session.checkout(stage))
+            return with_session(state, session.checkout(stage))
         case actions.Changed(wanted, before, result):
             if isinstance(result, Exception):
                 raise result
-            after = _with_session(state, result)
-            is_pair = isinstance(wanted, PARTS)
+            after = with_session(state, result)
+            is_pair = isinstance(wanted, actions.CompareCopies | actions.CompareLayers)
             return replace(after, reference=str(before.tree.count)) if is_pair else after
         case actions.Look(wanted):
             return _asking(state, wanted)
+        case actions.Toggle() | actions.ShowCopy() | actions.LookAround() | actions.Reveal():
+            return _asking(state, action)
         case actions.TryTransform() | actions.ForgetPreview():
             return replace(state, preview=None) if state.preview is not None else state
         case actions.Rename(stage, label):
-            return _with_session(state, session.rename(stage, label))
+            return with_session(state, session.rename(stage, label))
         case actions.Drop(stage):
-            return _with_session(state, session.drop(stage))
+            return with_session(state, session.drop(stage))
         case actions.Undo():
-            return _with_session(state, session.undo())
+            return with_session(state, session.undo())
         case actions.Redo():
-            return _with_session(state, session.redo())
+            return with_session(state, session.redo())
         case actions.SetSession(new):
             return _with_other_session(state, new)
         case actions.SetInputs(inputs, seed, sizes):
             given, labels = state.given
             chosen = labels if inputs is given else None
             called = session.with_inputs(inputs, labels=chosen, seed=seed, sizes=sizes)
-            return _with_session(state, called)
+            return with_session(state, called)
         case actions.SetLimit(name, value):
-            return _with_session(state, session.with_run_config(**{name: value}))
+            return with_session(state, session.with_run_config(**{name: value}))
         case actions.SetField(name, value):
             is_same = getattr(state, name) == value
             return state if is_same else replace(state, **{name: value})
         case actions.Focus(function):
-            return _focused(state, function)
+            return focused(state, function)
         case actions.Select(node, side):
-            return _selected(state, node, side)
-        case actions.Toggle(container, side):
-            return _toggled(state, container, side)
-        case actions.ShowCopy(container, copy):
-            choices = state.view.choices.show_copy(container, copy)
-            return _looking(state, state.view.choose(choices))
-        case actions.LookAround(node, steps, to):
-            part = state.view.at(NodeId(node), steps, NodeId(to) if to else None)
-            return _looking(state, part if node else state.view.whole)
-        case actions.Reveal(function, node, stage):
-            there = _with_session(state, session.checkout(stage)) if stage else state
-            return _revealed(there, function, node) if node else _focused(there, function)
+            return selected(state, node, side)
         case actions.Compare(reference):
             if reference:
                 session.stage(reference)
             is_same = reference == state.reference
-            return state if is_same else _fresh(state, reference=reference)
+            return state if is_same else fresh(state, reference=reference)
         case actions.ColourBy(kind):
-            after = _fresh(state, colour_by=kind or None)
+            after = fresh(state, colour_by=kind or None)
             if kind == "difference" and state.pair[0] == state.pair[1]:
                 words = "a stage does not differ from itself: choose one to compare with"
                 return replace(after, message=Message(words))
             return _asking_for_colours(after)
         case actions.ShowFirstDifference():
             if state.is_dimmed:
-                return _fresh(state, is_dimmed=False)
-            return _inquiring(_fresh(state), _comparing(state, goes_there=True))
+                return fresh(state, is_dimmed=False)
+            return _inquiring(fresh(state), _comparing(state, goes_there=True))
         case actions.Say(words, is_error):
             message = Message(words, is_error)
             is_said = message == state.message and state.failure is None
             return state if is_said else replace(state, message=message, failure=None)
         case actions.RecordValues():
-            return _inquiring(_fresh(state), Inquiry((state.stage_id,), state.case))
+            return _inquiring(fresh(state), Inquiry((state.stage_id,), state.case))
         case actions.Ask(then, files):
             return replace(state, question=Question(then, files))
         case actions.Trust(_, files):
@@ -170,7 +160,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
     return state
 
 
-def _fresh(state: State, **changes: Any) -> State:
+def fresh(state: State, **changes: Any) -> State:
     """Change the state by an action of the user, and clear the message of an earlier one."""
     return replace(state, message=None, failure=None, anchor="", **changes)
 
@@ -178,10 +168,11 @@ def _fresh(state: State, **changes: Any) -> State:
 # --- stages ------------------------------------------------------------------------------------
 
 
-def _with_session(state: State, session: Session) -> State:
+def with_session(state: State, session: Session) -> State:
+    """Show a session, and the function that the reader chose if it has that."""
     if session.functions:  # else there is no picture, which is said in its place
         session = session.select_available_function(state.wanted_function)
-    return _fresh(state, session=session)
+    return fresh(state, session=session)
 
 
 def _with_other_session(state: State, new: Session) -> State:
@@ -190,7 +181,7 @@ def _with_other_session(state: State, new: Session) -> State:
         return state
     if new.stages[0].module is old.stages[0].module:
         wanted = state.wanted_function if new.function == old.function else new.function
-        return _with_session(replace(state, wanted_function=wanted), new)
+        return with_session(replace(state, wanted_function=wanted), new)
     return replace(  # the stages of these ids are others
         State.of(new),
         epoch=state.epoch + 1,
@@ -223,84 +214,38 @@ def asked_stage(state: State) -> str:
 
 
 def _shown(state: State, drawn: actions.Show) -> State:
-    """Perform the actions that were asked for, unless others took their place."""
-    if state is drawn.before:
-        return drawn.after
-    return look(state) if state.asked is drawn.before.asked else state
+    """Change what the actions that were asked for changed, unless others took their place.
+
+    They are asked for again if another action has changed the same meanwhile.
+    """
+    before, after = drawn.before, drawn.after
+    if state is before:
+        return after
+    if state.asked is not before.asked:
+        return state
+    changed = [name for name in _NAMES if _differ(name, before, after)]
+    if any(_differ(name, before, state) for name in changed):
+        return replace(state, asked=(*state.asked,))
+    shown = replace(state, **{name: getattr(after, name) for name in changed})
+    shown = _settled(replace(shown, asked=(), drawing=""), state)
+    return replace(shown, asked=shown.asked or after.asked)
 
 
-def look(state: State) -> State:
-    """Return the state after the actions that were asked for."""
-    after = replace(state, asked=(), drawing="")
-    for one in state.asked:
-        assert isinstance(one, Action), "only actions are asked for"
-        after = reduce(after, one)
-    return after
+def _differ(name: str, one: State, other: State) -> bool:
+    return not unchanged((getattr(one, name),), (getattr(other, name),))
 
 
-def _focused(state: State, function: str) -> State:
+def focused(state: State, function: str) -> State:
+    """Show another function."""
     if not function or function == state.function:
         return state
     chosen = replace(state, wanted_function=function)
-    return _with_session(chosen, state.session.select_function(function))
+    return with_session(chosen, state.session.select_function(function))
 
 
-def _selected(state: State, node: str, side: Side = "current") -> State:
+def selected(state: State, node: str, side: Side = "current") -> State:
+    """Select a node in one of the pictures, which may not be drawn yet."""
     return replace(state, selection=Selection(node, state.function, side if node else "current"))
-
-
-def _toggled(state: State, container: str, side: Side = "current") -> State:
-    """Expand or collapse a container of a picture; anything else changes nothing."""
-    view = view_or_none(state, side)
-    if view is None or container not in view.closable | view.openable:
-        return state
-    after = replace(_looking(state, state.view.toggle(container, view.closable)), anchor=container)
-    is_more = container in (BEFORE, AFTER)  # which may be there still, with others
-    new = view_or_none(after, side)
-    if container in view.openable and not is_more and new and container in new.openable:
-        words = f"There is no room to expand this: a picture has at most {LIMIT} nodes."
-        hint = "Close something, or look at what is nearby."
-        return replace(after, message=Message(f"{words} {hint}"))
-    return after
-
-
-def _looking(state: State, view: ViewState) -> State:
-    """Change the view of the function; raise ValueError if it cannot be shown."""
-    after = _fresh(state, views={**state.views, state.view_key: view})
-    found = chosen_view(after, "current") if view.around is not None else None
-    if isinstance(found, Exception):
-        raise found
-    return after
-
-
-def _revealed(state: State, function: str, node_id: str) -> State:
-    """Show and select a node, expanding the calls that it is in."""
-    *calls, _node = call_path(node_id)
-    after = _shown_in(_focused(state, function), NodeId(calls[0] if calls else node_id))
-    for call in calls:
-        view = view_or_none(after, "current")
-        if view is not None and call in view.openable:
-            after = _toggled(after, call)
-    view = view_or_none(after, "current")
-    if calls and view is not None and node_id in view.graph.index:
-        after = _selected(after, node_id)
-    return after
-
-
-def _shown_in(state: State, node_id: NodeId) -> State:
-    """Show and select a node of the function, expanding the containers around it."""
-    whole = state.view.whole
-    tree = tree_of(state.stage, state.function)
-    if node_id not in graph_of(state.stage, state.function).index:
-        raise NotFoundError(
-            f"{node_id!r} is not a node of {state.function!r}: give one of its variables"
-        )
-    after = _looking(state, whole.choose(reveal(tree, whole.choices, node_id)))
-    view = view_or_none(after, "current")
-    place = None if view is None else view.where(node_id)
-    if view is not None and place in view.openable:  # one of many that are used alike
-        after = _toggled(after, str(place))
-    return _selected(after, node_id)
 
 
 # --- jobs --------------------------------------------------------------------------------------
@@ -334,14 +279,11 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return _fetched(state, value, answer)
     if answer is None or was_cancelled(answer):
         return state
-    if isinstance(key, BisectionKey):
+    if isinstance(key, BisectionKey | TimingKey):
         is_wanted = (key.function, key.epoch) == (state.function, state.epoch)
-        found = answer if isinstance(answer, Bisection) else str(answer)
-        return replace(state, bisection=found) if is_wanted else state
-    if isinstance(key, TimingKey):
-        is_wanted = (key.function, key.epoch) == (state.function, state.epoch)
-        timing = answer if isinstance(answer, TimingTable) else str(answer)
-        return replace(state, timing=timing) if is_wanted else state
+        name = "bisection" if isinstance(key, BisectionKey) else "timing"
+        found: Any = answer if isinstance(answer, Bisection | TimingTable) else str(answer)
+        return replace(state, **{name: found}) if is_wanted else state
     return replace(state, message=Message(str(answer), True))
 
 
@@ -439,21 +381,10 @@ def _settled(state: State, before: State) -> State:
         state = replace(state, timing="", bisection="")
     if state.reference != before.reference and state.selection.side == "reference":
         state = replace(state, selection=Selection())
-    if state.selection is not before.selection:
-        state = _at_prim_func(state)
     if state.is_dimmed and state.divergence is None:
         state = replace(state, is_dimmed=False)
     state = _with_colours(state)
     return _advanced(state)
-
-
-def _at_prim_func(state: State) -> State:
-    """Show the schedule of the PrimFunc that the selected node calls, if any."""
-    found = location(state)
-    if found is None or found.inner not in found.graph.index:
-        return state
-    callee = found.graph[found.inner].callee
-    return replace(state, prim_func=callee) if callee in prim_funcs(state) else state
 
 
 def _of_session(state: State, before: State) -> State:

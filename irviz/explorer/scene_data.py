@@ -8,16 +8,15 @@ from functools import cache
 from math import prod
 from xml.etree import ElementTree
 
-from irviz.explorer.selectors import (
+from irviz.explorer.pictures import (
     caption,
     compared,
-    derived,
     dimmed,
     scene,
     stage_id_of,
     view_or_none,
 )
-from irviz.explorer.state import Side, State
+from irviz.explorer.state import Side, State, derived
 from irviz.explorer.viewer.schema import (
     Change,
     Group,

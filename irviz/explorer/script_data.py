@@ -8,8 +8,8 @@ import tvm
 from tvm import ir
 
 from irviz.errors import LimitError, NumPyError
-from irviz.explorer.selectors import derived, graph_or_none
-from irviz.explorer.state import Side, State
+from irviz.explorer.pictures import graph_or_none
+from irviz.explorer.state import Side, State, derived
 from irviz.explorer.viewer.schema import (
     BlamedLine,
     BlockLines,

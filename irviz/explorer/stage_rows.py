@@ -1,18 +1,24 @@
-"""The rows of the tree of stages: the parent of each, and how its results compare."""
+"""The rows of the tree of stages: the parent of each, how its results compare, what it changed."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 
 from markupsafe import Markup
 
-from irviz.explorer.change_counts import change_count
-from irviz.explorer.selectors import comparison, derived
-from irviz.explorer.state import FIRST, State
+from irviz.explorer.state import FIRST, State, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
+from irviz.ir.module_functions import drawable_functions
+from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
+from irviz.session.node_history import diff_beside
+from irviz.session.operation_limits import limited
+from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible
@@ -126,3 +132,103 @@ def _run_badge(state: State, stage: Stage) -> str:
     if stage.seconds is not None and result is None and not error:
         return ""  # a recording has many stages, and its passes have their times
     return badge_html(result, comparison(state, stage.id, FIRST), error)
+
+
+def comparison(state: State, stage_id: str, reference: str) -> Comparison | None:
+    """Return how the results of two stages compare, None unless both were run."""
+    results = state.function_runs.results
+    if stage_id == reference or not {stage_id, reference} <= results.keys():
+        return None
+    return _compared(results[stage_id], results[reference])
+
+
+_comparisons: deque[tuple[RunResult, RunResult, Comparison]] = deque(maxlen=256)
+
+
+def _compared(result: RunResult, reference: RunResult) -> Comparison:
+    for one, other, found in tuple(_comparisons):  # which another thread may change
+        if one is result and other is reference:
+            return found
+    found = compare_runs(result, reference)
+    _comparisons.appendleft((result, reference, found))
+    return found
+
+
+# --- changes -----------------------------------------------------------------------------------
+#
+# How many nodes of the shown function each stage changed: the "Δ n" of its row.
+
+
+Counts = Mapping[tuple[Stage, str], int]
+"""By stage and function, how many nodes differ from the parent stage.
+
+For the function "" it is the number of functions; -1 if it cannot be known.
+"""
+
+FEW_NODES = 200
+_MOST_NODES = 10_000
+"""The changes of larger functions are not counted."""
+_TELL_SECONDS = 0.5
+
+
+def change_count(state: State, stage: Stage) -> int:
+    """Return how many nodes differ from the parent stage, -1 as long as that is not known.
+
+    The nodes are those of the shown function; for a stage that lacks it, differing functions are
+    counted.
+    """
+    if stage.parent is None or stage.error:
+        return -1
+    return 0 if stage.is_unchanged else state.changes.get((stage, _function(state, stage)), -1)
+
+
+def iter_change_counts(
+    state: State, wait: Callable[[], object] = lambda: None, most: int = _MOST_NODES
+) -> Iterator[Counts]:
+    """Count the changes that are not known, and yield the counts now and then.
+
+    Args:
+        wait: Called before each stage; returns when there is time for it.
+        most: The changes of functions with more nodes are not counted.
+    """
+    found: dict[tuple[Stage, str], int] = {}
+    told = time.monotonic()
+    for stage in state.session.stages:
+        if stage.parent is None or stage.error or change_count(state, stage) != -1:
+            continue
+        wait()
+        function = _function(state, stage)
+        parent = state.session.stage(stage.parent)
+        found[stage, function] = _count(parent, stage, function, most)
+        if time.monotonic() - told > _TELL_SECONDS:
+            yield found
+            found, told = {}, time.monotonic()
+    if found:
+        yield found
+
+
+def _function(state: State, stage: Stage) -> str:
+    """Return the shown function, "" if a stage lacks it."""
+    names = _functions(stage)
+    return next((one for one in (state.wanted_function, state.function) if one in names), "")
+
+
+@lru_cache(maxsize=1024)
+def _functions(stage: Stage) -> tuple[str, ...]:
+    return tuple(drawable_functions(stage.module))
+
+
+@lru_cache(maxsize=1024)
+def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
+    try:
+        if not function:
+            with limited("the count of changes", parent, stage):
+                return len(diff_modules(parent, stage).changed_functions)
+        if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
+            return -1
+        with limited("the count of changes", parent, stage):
+            # which histories are made of as well
+            found = diff_beside(parent, stage, function, is_before=True)
+    except Exception:  # one of the two lacks the function, or cannot be read
+        return -1
+    return -1 if found is None else len(found.diff.changed_nodes) or len(found.diff.differences)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeVar
+from functools import partial, update_wrapper
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ Side = Literal["current", "reference"]
 CheckName = Literal["values", "time", "memory"]
 """What of a stage must be as in the first one."""
 
+P = ParamSpec("P")
 Value = TypeVar("Value")
 
 FIRST = "0"
@@ -438,3 +441,68 @@ def _without(known: Mapping[str, Value], *names: str) -> dict[str, Value]:
 
 def _latest(traces: Mapping[str, Trace]) -> dict[str, Trace]:
     return dict(list(traces.items())[-_MOST_TRACES:])
+
+
+# --- derived values ----------------------------------------------------------------------------
+
+
+_KEPT = 8
+"""How many results of each function are cached: two pictures, before and after a few clicks."""
+_PLAIN = (str, int, float, bool, frozenset, type(None))
+
+
+def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
+    """Tell whether parts of a state are the same objects, or equal words and numbers."""
+    return len(before) == len(after) and all(
+        a is b or (isinstance(a, _PLAIN) and type(a) is type(b) and a == b)
+        for a, b in zip(before, after, strict=True)
+    )
+
+
+class Derived(Generic[P, Value]):
+    """A function of the state, with its last results cached by the `parts` that it depends on.
+
+    The parts of a state are found once, however often the function is called with it.
+    """
+
+    def __init__(
+        self,
+        parts: Callable[Concatenate[State, P], tuple[object, ...]],
+        function: Callable[Concatenate[State, P], Value],
+    ) -> None:
+        update_wrapper(self, function)
+        self.parts, self._function = parts, function
+        self._known: tuple[tuple[ref[State], object, tuple[object, ...], Value], ...] = ()
+        """The latest states with their arguments, parts and results. It is replaced as a whole, as
+        several threads derive values; it keeps no state alive, which may have large traces."""
+
+    def __call__(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Value:
+        """Return the function's result."""
+        given = args, kwargs
+        for last, arguments, _, value in self._known:
+            if last() is state and arguments == given:
+                return value
+        key = self.parts(state, *args, **kwargs)
+        known = self._known
+        at = _place(key, known)
+        if at is None:
+            value, others = self._function(state, *args, **kwargs), self._known
+        else:
+            value, others = known[at][-1], (*known[:at], *known[at + 1 :])
+        self._known = ((ref(state), given, key, value), *others)[:_KEPT]
+        return value
+
+    def is_known(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Tell whether the result is cached."""
+        return _place(self.parts(state, *args, **kwargs), self._known) is not None
+
+
+def _place(key: tuple[object, ...], known: Sequence[tuple[Any, Any, Any, Any]]) -> int | None:
+    return next((at for at, one in enumerate(known) if unchanged(one[2], key)), None)
+
+
+def derived(
+    parts: Callable[Concatenate[State, P], tuple[object, ...]],
+) -> Callable[[Callable[Concatenate[State, P], Value]], Derived[P, Value]]:
+    """Cache a function of the state by the `parts` that it depends on."""
+    return partial(Derived, parts)

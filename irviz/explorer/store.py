@@ -9,11 +9,9 @@ from functools import partial
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action, Changed, Say, SetField
-from irviz.explorer.drawings import draw
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
-from irviz.explorer.selectors import same_results
-from irviz.explorer.slow_changes import SLOW, change_name, changed_session
+from irviz.explorer.slow_actions import SLOW, change_name, changed_session, draw
 from irviz.explorer.state import State
 from irviz.runtime.run import error_summary
 from irviz.session.session import Session
@@ -92,9 +90,8 @@ class Store:
         before, self.state = self.state, reduce(self.state, action)
         state = self.state
         if state is not before:
-            with same_results():
-                for subscriber in self._subscribers:
-                    self._call(subscriber, state, before)
+            for subscriber in self._subscribers:
+                self._call(subscriber, state, before)
         done = action.wanted if isinstance(action, Changed) else action
         for listener in self._listeners:
             listener(done, state)

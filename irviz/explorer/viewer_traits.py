@@ -7,25 +7,18 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
+from irviz.explorer.pictures import graph_or_error, scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import block_lines, scripts
-from irviz.explorer.selectors import (
-    Derived,
-    derived,
-    found_nodes,
+from irviz.explorer.selected_node import (
     history,
     location,
-    module_facts,
     node_source,
-    scene,
     selected_value,
     shown_selection,
-    status,
-    verdict,
-    view_or_none,
 )
-from irviz.explorer.stage_rows import stage_rows
-from irviz.explorer.state import State
+from irviz.explorer.stage_rows import comparison, stage_rows
+from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer.schema import (
     WRITTEN,
     Clipboard,
@@ -38,6 +31,8 @@ from irviz.explorer.viewer.schema import (
     Status,
 )
 from irviz.ir.module_functions import contents
+from irviz.model.graph.graph import Node
+from irviz.model.graph.search import search_nodes
 from irviz.model.runs.trace import NodeValue
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
@@ -45,9 +40,14 @@ from irviz.session.stage_times import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible
-from irviz.view.text.details import value_html
+from irviz.view.text.details import module_html, value_html
+from irviz.view.text.run_results import comparison_summary
+from irviz.view.theme import STYLES
 
 _MOST_FUNCTIONS = 2000
+_MOST_FOUND = 200
+"""The most search results that are listed."""
+_MOST_SEARCHED = 50
 
 
 def viewer_data(state: State) -> dict[str, object]:
@@ -61,21 +61,18 @@ def text_data(state: State) -> dict[str, object]:
         "scripts": scripts(state),
         "blockLines": block_lines(state),
         "details": details(state),
-        "found": _found(state),
+        "found": found_nodes(state),
     }
 
 
 def is_text_known(state: State) -> bool:
     """Tell whether these traits are there at once, as they are cached."""
-    return all(one.is_known(state) for one in _SLOW)
+    return all(one.is_known(state) for one in TEXTS)
 
 
 def text_parts(state: State) -> tuple[object, ...]:
     """Return the parts of the state that these traits depend on."""
-    return tuple(part for one in (*_SLOW, selected_value) for part in one.parts(state))
-
-
-_SLOW: tuple[Derived[[], Any], ...] = (*(scripts, block_lines, node_source, history, found_nodes),)
+    return tuple(part for one in (*TEXTS, selected_value) for part in one.parts(state))
 
 
 def picture_data(state: State) -> dict[str, object]:
@@ -150,6 +147,11 @@ def _selection(state: State) -> Selection:
     return {"node": shown_selection(state, side), "side": side}
 
 
+@derived(lambda state: (state.stage,))
+def _module_facts(state: State) -> str:
+    return str(module_html(contents(state.stage.module)))
+
+
 @derived(
     lambda state, charts=None: (
         *(location(state), state.stage, state.function, state.reference, state.selection.side),
@@ -163,7 +165,7 @@ def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> D
     notebook.
     """
     found = location(state)
-    value = module_facts(state) if found is None else ""
+    value = _module_facts(state) if found is None else ""
     shown = selected_value(state)
     if charts is not None and found is not None and shown.value is not None:
         summary = next(iter(shown.value.summaries), None)
@@ -189,23 +191,51 @@ def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> D
     }
 
 
-@derived(lambda state: (state.search, found_nodes(state)))
-def _found(state: State) -> Found:
-    found = found_nodes(state)
+@derived(lambda state: (state.search, state.stage, state.function))
+def found_nodes(state: State) -> Found:
+    """Return the nodes that match the words, those of the current function first."""
+    words = state.search.strip()
+    others = [name for name in state.session.functions if name != state.function]
+    matches: list[tuple[str, Node]] = []
+    errors: list[str] = []
+    shown = [state.function] if state.function in state.session.functions else []
+    for function in (*shown, *others[:_MOST_SEARCHED]) if words else ():
+        graph = graph_or_error(state.stage, function)
+        if isinstance(graph, Exception):  # the other functions can be searched
+            errors.append(visible(f"{function!r} cannot be searched: {graph}"))
+        else:
+            matches += [(function, graph[node_id]) for node_id in search_nodes(graph, words)]
+    first = matches[:_MOST_FOUND]
+    width = min(max((len(node.id) for _, node in first), default=0), 24)
     return {
         "words": state.search,
         "nodes": [
-            {"function": function, "node": str(node), "line": visible(line)}
-            for function, node, line in found.nodes
+            {
+                "function": function,
+                "node": str(node.id),
+                "line": visible(_line(node, width, "" if function == state.function else function)),
+            }
+            for function, node in first
         ],
-        "count": found.count,
-        "errors": [visible(one) for one in found.errors],
+        "count": len(matches),
+        "errors": errors,
     }
+
+
+def _line(node: Node, width: int, function: str) -> str:
+    """Return the texts that a node can be found by, in columns."""
+    what = node.callee.removeprefix("relax.") or STYLES[node.kind].name
+    line = f"{node.id:<{width}}  {what:<16}  {node.type_label}"
+    return f"{line}  in {function}" if function else line
+
+
+TEXTS: tuple[Derived[[], Any], ...] = (scripts, block_lines, node_source, history, found_nodes)
+"""What takes long of the traits of texts."""
 
 
 def status_data(state: State) -> Status:
     """Return the last message, the running jobs, and the pending question."""
-    said, question, jobs, making = status(state), state.question, state.jobs, state.making
+    said, question, jobs, making = _said(state), state.question, state.jobs, state.making
     asked = ""
     if question is not None:
         names = " and ".join(sorted(Path(file).name for file in question.files))
@@ -219,11 +249,35 @@ def status_data(state: State) -> Status:
         "waiting": jobs.waiting,
         "making": visible(making.name if making else ""),
         "drawing": state.drawing,
-        "verdict": visible(verdict(state)),
+        "verdict": visible(_verdict(state)),
         "question": visible(asked),
         "canDiffer": state.can_record(stage) and stage != reference,
         "isDimmed": state.is_dimmed,
     }
+
+
+def _said(state: State) -> Message | None:
+    """Return the last message, or the current stage's error, or what TVM wrote."""
+    stage = state.stage
+    if state.message is not None and state.message.words:
+        return state.message
+    if stage.error:
+        return Message(f"{stage.label} failed; the module is as before. {stage.error}", True)
+    result = state.function_runs.results.get(stage.id)
+    if result is not None and result.origin is not None and result.origin.is_different:
+        return Message(f"Stage {stage.id} {result.origin}", True)
+    if stage.stderr:
+        return Message(f"TVM wrote while {stage.label} ran: {stage.stderr}")
+    if result is not None and result.warnings:
+        return Message(f"TVM warned as stage {stage.id} was built: {'; '.join(result.warnings)}")
+    return None
+
+
+def _verdict(state: State) -> str:
+    """Describe how the results of the two stages compare, "" unless both were run."""
+    compared = comparison(state, state.stage_id, state.reference)
+    # one run of each tells nothing about their times
+    return "" if compared is None else f"results of B against A: {comparison_summary(compared)}"
 
 
 @derived(lambda state: (state.session,))

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 
-from irviz.explorer import change_counts, effects
-from irviz.explorer.change_counts import change_count, iter_change_counts
+from irviz.explorer import effects
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.html_file import last, record_in_steps
+from irviz.explorer.stage_rows import FEW_NODES, change_count, iter_change_counts
 from irviz.explorer.state import State
 from irviz.session.session import Session
 
@@ -19,34 +20,42 @@ LONG = 20
 
 
 @pytest.fixture
-def session(modules, monkeypatch):
-    """Returns a session of more stages than are counted at once."""
-    monkeypatch.setattr(change_counts, "_MOST_STAGES_AT_ONCE", 2)
-    session = Session(modules.EveryKind).apply("LegalizeOps")
-    return session.apply("FuseOps")
+def session(modules):
+    return Session(modules.EveryKind).apply("LegalizeOps").apply("FuseOps")
 
 
 def counts(state):
     return [change_count(state, stage) for stage in state.session.stages]
 
 
-def test_changes_of_many_stages_are_not_counted_before_their_first_picture(session):
-    assert counts(State.of(session)) == [-1, -1, -1]
+def counted(state, **options):
+    found = {}
+    for some in iter_change_counts(state, **options):
+        found |= some
+    return replace(state, changes=found)
 
 
-def test_what_is_counted_later_is_what_is_counted_at_once_of_few_stages(session, monkeypatch):
+def test_rows_say_what_was_counted_and_count_nothing(session):
     state = State.of(session)
-    later = {}
-    for found in iter_change_counts(state):
-        later |= found
-    monkeypatch.setattr(change_counts, "_MOST_STAGES_AT_ONCE", 3)
-    stages = session.stages
-    assert [later[stage, "main"] for stage in stages[1:]] == counts(state)[1:]
-    assert all(count > 0 for count in later.values())
+    assert counts(state) == [-1, -1, -1]
+    assert all(count > 0 for count in counts(counted(state))[1:])
+
+
+def test_what_is_counted_at_once_is_what_is_counted_later_but_of_small_functions(session):
+    state = State.of(session)
+    assert counts(counted(state, most=FEW_NODES)) == counts(counted(state))
+    few = counted(state, most=1)
+    assert counts(few) == [-1, -1, -1]
+    assert counts(counted(few)) == counts(counted(state))
+
+
+def test_the_changes_of_a_few_stages_are_there_at_once(opened, session):
+    assert [row["changes"] > 0 for row in opened(session).rows] == [False, True, True]
 
 
 def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(session, monkeypatch):
     monkeypatch.setattr(effects, "_IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(effects, "_FEW_STAGES", 2)
 
     async def kernel():
         explorer = Explorer(session)
@@ -65,7 +74,7 @@ def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(sessi
 
 def test_a_stage_that_lacks_the_function_counts_the_functions_that_differ(modules):
     session = Session(modules.EveryKind).apply("LegalizeOps").apply("FuseOps")
-    state = State.of(session.select_function("fused"))
+    state = counted(State.of(session.select_function("fused")))
     lowered = session.stages[1]
     added = set(session.checkout("1").functions) - set(session.checkout("0").functions)
     assert change_count(state, lowered) == len(added | {"main", "twice"})

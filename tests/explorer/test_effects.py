@@ -21,7 +21,7 @@ from irviz.explorer.actions import (
     ShowFirstDifference,
 )
 from irviz.explorer.effects import Effects
-from irviz.explorer.selectors import comparison
+from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import RunKey, Runs, State
 from irviz.explorer.store import Store
 from irviz.model.runs.run_result import RunResult, Verdict

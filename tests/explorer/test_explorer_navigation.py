@@ -12,8 +12,8 @@ from tvm.relax.frontend import nn
 import irviz
 from irviz.course.mlp import MODULES
 from irviz.explorer.actions import Apply, Report, Toggle
-from irviz.explorer.reducer import reduce
-from irviz.explorer.selectors import scene, view_or_none
+from irviz.explorer.pictures import scene, view_or_none
+from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import RunKey, State
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import inlined_id
@@ -90,7 +90,7 @@ def test_the_latest_that_was_opened_is_open_within_the_limit(modules):
     state = State.of(irviz.Session(modules.unlike(900)))
     for _ in range(12):
         closed = sorted(view_or_none(state, "current").openable)
-        state = reduce(state, Toggle(closed[0]))
+        state = perform(state, Toggle(closed[0]))
         assert len(view_or_none(state, "current").graph.nodes) <= LIMIT
     assert closed[0] in view_or_none(state, "current").closable
 

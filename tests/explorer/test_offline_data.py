@@ -13,10 +13,10 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions
 from irviz.explorer import html_file as offline_data
 from irviz.explorer.html_file import last, record_in_steps
-from irviz.explorer.reducer import reduce
+from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.selectors import view_or_none
+from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import Making, RunKey, State
 from irviz.explorer.viewer_traits import picture_data
 from irviz.model.graph.graph import NodeId
@@ -46,7 +46,7 @@ def keys(state: State) -> list[str]:
 
 def do(state: State, *done: actions.Action) -> State:
     for action in done:
-        state = reduce(state, action)
+        state = perform(state, action)
     return state
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from irviz.explorer import effects
 from irviz.explorer.actions import Checkout
-from irviz.explorer.drawings import neighbours
 from irviz.explorer.explorer import Explorer
+from irviz.explorer.slow_actions import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView

@@ -13,9 +13,9 @@ from tvm import relax
 from irviz.course.mlp import MODULES
 from irviz.explorer import actions
 from irviz.explorer import scene_data as scene_data_module
-from irviz.explorer.reducer import reduce
 from irviz.explorer.scene_data import scene_data, value_words
-from irviz.explorer.selectors import selected_value
+from irviz.explorer.selected_node import selected_value
+from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import NodeFacts, Scene
 from irviz.model.graph.graph import NodeId, NodeKind, inlined_id
@@ -33,7 +33,7 @@ def after(session: Session, *done: actions.Action) -> Scene:
     """Return what is shown of a session when this was done."""
     state = State.of(session)
     for action in done:
-        state = reduce(state, action)
+        state = perform(state, action)
         assert state.failure is None, state.failure
     return scene_data(state)
 
@@ -112,13 +112,13 @@ def test_a_node_of_a_called_function_is_described_as_one_of_that(modules: Any) -
 
 
 def test_what_a_thread_drew_of_a_stage_is_not_made_again_when_it_is_shown(fused: Session) -> None:
-    drawn, shown = (reduce(State.of(fused), actions.Checkout("1")) for _ in range(2))
+    drawn, shown = (perform(State.of(fused), actions.Checkout("1")) for _ in range(2))
     assert scene_data(shown) is scene_data(drawn)
 
 
 def test_showing_the_text_leaves_the_picture_as_it_is(fused: Session) -> None:
     state = State.of(fused)
-    shown = reduce(state, actions.SetField("has_script", True))
+    shown = perform(state, actions.SetField("has_script", True))
     assert scene_data(shown) is scene_data(state)
 
 
@@ -291,13 +291,13 @@ def test_a_weight_is_known_without_a_run_and_says_who_shares_it() -> None:
         z = builder.emit(relax.op.matmul(relax.op.add(y, relax.const(tied)), w), "z")
         builder.emit_func_output(z)
     session = Session(builder.get(), params={"w": np.full((4, 4), 7, "float32")})
-    weight = selected_value(reduce(State.of(session), actions.Select("w")))
+    weight = selected_value(perform(State.of(session), actions.Select("w")))
     assert weight.value is not None
     assert weight.value.summaries[0].mean == 7
     assert weight.words == "shared by y, z"
     constants = [node.id for node in session.graph().nodes if node.kind is NodeKind.CONSTANT]
     for one in constants:
-        words = selected_value(reduce(State.of(session), actions.Select(one))).words
+        words = selected_value(perform(State.of(session), actions.Select(one))).words
         assert words == "shared by gv, gv1"
 
 
@@ -312,5 +312,5 @@ def test_weights_that_arrived_as_equal_arrays_are_said_to_be_equal() -> None:
     tied, norm = np.arange(16, dtype="float32").reshape(4, 4), np.ones((4, 4), "float32")
     params = {"a": tied, "b": tied.copy(), "c": tied + 1, "one": norm, "two": norm.copy()}
     state = State.of(Session(builder.get(), params=params))
-    said = {name: selected_value(reduce(state, actions.Select(name))).words for name in params}
+    said = {name: selected_value(perform(state, actions.Select(name))).words for name in params}
     assert said == {"a": "equal to b", "b": "equal to a", "c": "", "one": "", "two": ""}

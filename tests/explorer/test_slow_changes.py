@@ -26,7 +26,7 @@ from irviz.explorer.actions import (
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import CHANGE
-from irviz.explorer.slow_changes import SLOW
+from irviz.explorer.slow_actions import SLOW
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.transforms.passes.as_transform import as_transform

@@ -10,8 +10,7 @@ import ipywidgets as widgets
 
 from irviz.explorer.actions import Action, FieldName, Say, SetField
 from irviz.explorer.panels.form_controls import FieldError, ReadersChanges, button
-from irviz.explorer.selectors import unchanged
-from irviz.explorer.state import State
+from irviz.explorer.state import State, unchanged
 from irviz.explorer.store import Store
 
 

@@ -9,6 +9,7 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
+from irviz.explorer.effects import bisection_words
 from irviz.explorer.panels.form_controls import (
     CheckedField,
     button,
@@ -21,7 +22,7 @@ from irviz.explorer.panels.form_controls import (
 )
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.runner import Jobs
-from irviz.explorer.selectors import bisection_words, prim_func, schedule_trace, steps_to_time
+from irviz.explorer.schedules import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing

@@ -21,7 +21,7 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.selectors import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
+from irviz.explorer.schedules import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.explorer.viewer import STATIC

@@ -23,7 +23,7 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.selectors import REPLACEABLE, call_key, selected_call, selected_node
+from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_call, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named, prim_funcs

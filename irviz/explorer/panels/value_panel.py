@@ -12,11 +12,12 @@ from irviz.explorer import actions
 from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
 from irviz.explorer.panels.panel import Panel
 from irviz.explorer.runner import Job
-from irviz.explorer.selectors import ShownValue, cost_words, selected_trace, selected_value
+from irviz.explorer.selected_node import ShownValue, selected_trace, selected_value
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.model.runs.array_summary import ArraySummary
-from irviz.model.runs.trace import Array, NodeValue
+from irviz.model.runs.trace import Array, NodeValue, Trace
+from irviz.units import format_duration
 from irviz.view.figure import Figure
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.text.details import value_html
@@ -204,11 +205,11 @@ class RecordButton(Panel):
         self.widget = widgets.VBox([self._record, self._cost])
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return state.can_record(state.stage_id), cost_words(selected_trace(state))
+        return state.can_record(state.stage_id), _cost_words(selected_trace(state))
 
     def _show(self, state: State) -> None:
         show_if(self._record, state.can_record(state.stage_id))
-        self._cost.value = paragraph(cost_words(selected_trace(state)), "irviz-hint")
+        self._cost.value = paragraph(_cost_words(selected_trace(state)), "irviz-hint")
 
 
 def _drawn(draw: Callable[[], Figure], _: Job) -> Figure | str:
@@ -236,3 +237,11 @@ def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ..
 
 def _number(words: str, count: int) -> widgets.BoundedIntText:
     return field(widgets.BoundedIntText, "irviz-value-index", words, min=0, max=count - 1)
+
+
+def _cost_words(trace: Trace | None) -> str:
+    """Describe the cost of recording a trace, "" without one."""
+    if trace is None:
+        return ""
+    untraced, cost = format_duration(trace.untraced), format_duration(trace.cost)
+    return f"{len(trace.visits)} values recorded in {cost}; a call takes {untraced} without that"

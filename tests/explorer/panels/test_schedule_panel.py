@@ -20,7 +20,7 @@ from irviz.explorer.actions import Checkout, SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.profile_panel import StepTiming
 from irviz.explorer.panels.schedule_panel import LoopView, SchedulePanel, TracePanel
-from irviz.explorer.selectors import loop_addresses
+from irviz.explorer.schedules import loop_addresses
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import RunConfig

@@ -12,7 +12,7 @@ from irviz.explorer.actions import Report, Say, Select, SetField
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import value_panel
 from irviz.explorer.panels.value_panel import ValuePanel
-from irviz.explorer.selectors import selected_value
+from irviz.explorer.selected_node import selected_value
 from irviz.explorer.state import RunKey, ValueKey
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise

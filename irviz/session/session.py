@@ -26,7 +26,6 @@ from irviz.ir.module_functions import default_function, drawable_function, drawa
 from irviz.ir.tvmscript import Script
 from irviz.limits import RUN_SECONDS
 from irviz.model.diff.side_graphs import side_graphs
-from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.infer_layers import LayersByNode
@@ -49,7 +48,7 @@ from irviz.session.saving.session_file import load_session, save_session
 from irviz.session.script_in_worker import script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
-from irviz.session.stage_diff import diff_modules, diff_stages, graphs_along
+from irviz.session.stage_diff import diff_modules, diff_stages, union_along
 from irviz.session.stage_times import stage_times
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
@@ -224,11 +223,6 @@ class Session(SessionState):
         import irviz  # by its public name: the explorer is a layer above
 
         return irviz.save_html(self, path, run=run)
-
-    def __repr__(self) -> str:
-        """Return the labels of the stages, and which one is current."""
-        names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
-        return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
 
     # --- transforms ---
 
@@ -522,8 +516,8 @@ class Session(SessionState):
             ```
         """
         chosen = stages or [one.id for one in self.tree.lineage(self.current_id)]
-        graphs, steps = graphs_along(self.tree, chosen, self.function)
-        return draw_sides(side_graphs(union_graph(graphs, steps), expansion), theme, direction)
+        union = union_along(self.tree, chosen, self.function)
+        return draw_sides(side_graphs(union, expansion), theme, direction)
 
     @limits("the picture")
     def draw_overlay(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # of Python 3.11
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SessionState:
     """A tree of stages, the function that is looked at, and how it is called and run.
 
@@ -43,6 +43,11 @@ class SessionState:
     call_inputs: CallInputs
     run_config: RunConfig
     trusted: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        """Return the labels of the stages, and which one is current."""
+        names = ", ".join(f"{stage.id} {stage.label}" for stage in self.stages)
+        return f"<Session of {self.function!r}: {names}; current: {self.current_id}>"
 
     def stage(self, stage_id: str | None = None) -> Stage:
         """Return a stage by its id, the current one by default; raise ValueError for no such id."""

@@ -56,6 +56,7 @@ from irviz.model.diff.node_links import (
     node_groups,
     unchanged_links,
 )
+from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
 from irviz.model.loop_nest import LoopNest
@@ -91,10 +92,8 @@ def diff_modules(
         return _diff_path((before, after), titles, function)
 
 
-def graphs_along(
-    tree: StageTree, stages: Sequence[str], function: str
-) -> tuple[Sequence[Graph], Sequence[Sequence[NodeDiff]]]:
-    """Return the graphs of a function in several stages, and the node diffs of each step.
+def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionGraph:
+    """Return the union graph of a function in several stages.
 
     Args:
         function: Its name in the first of the stages.
@@ -116,7 +115,7 @@ def graphs_along(
         graphs = [*(graphs or [one.graphs[0]]), one.graphs[1]]
         steps.append(one.nodes)
         function = one.after
-    return (graphs, steps) if len(stages) > 1 else (graphs[:1], [])
+    return union_graph(graphs, steps) if len(stages) > 1 else union_graph(graphs[:1], [])
 
 
 def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:

@@ -138,11 +138,12 @@ def full_disk() -> Callable[[], contextlib.AbstractContextManager[None]]:
 
 @pytest.fixture
 def forgets_registrations() -> Iterator[None]:
-    """Forget at the end which passes and kernels were registered in the test."""
-    from irviz.transforms.kernels import library
+    """Forget at the end which passes, kernels and definitions were registered in the test."""
+    from irviz.transforms.kernels import library, te_definitions
     from irviz.transforms.passes import catalog
 
-    registries: list[dict[str, Any]] = [catalog._passes, library._kernels]
+    registries: list[dict[str, Any]]
+    registries = [catalog._passes, library._kernels, te_definitions._definitions]
     before = [dict(registry) for registry in registries]
     yield
     for registry, known in zip(registries, before, strict=True):

@@ -6,6 +6,7 @@ that doubles, has the hash in its name, and triples.
 """
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -43,7 +44,7 @@ while True:
 
 def doubled() -> str:
     """Build a module that doubles, as no kernel is in memory, and return what it does."""
-    kernels._kept.clear()
+    kernels.forget_loaded_kernels()
     built = LocalModule.build(_module(2.0), "llvm", None)
     found, *_ = built.call("main", built.copy_arguments([X]))[0]
     return {2.0: "doubles", 3.0: "triples"}[float(found[0, 0])]
@@ -55,7 +56,8 @@ def plant(folder: Path) -> None:
     folder.mkdir()
     with kernel_store() as store:
         assert store is not None
-        [key] = [name.stem for name in store._path.glob("*.key")]
+        own = Path(os.environ["IRVIZ_KERNELS"])
+        [key] = [name.stem for name in own.glob("*.key")]
     symbol = f"irviz_{key}"
     [function] = [one for one in _module(3.0).functions.values() if isinstance(one, tirx.PrimFunc)]
     named = tvm.IRModule({symbol: function.with_attr("global_symbol", symbol)})
@@ -65,7 +67,7 @@ def plant(folder: Path) -> None:
     Path(f"{made}.o").unlink()
     with kernel_store() as store:
         store.add([key], made.read_bytes(), ".so")
-        for path in store._path.iterdir():
+        for path in own.iterdir():
             shutil.copy(path, folder)
         store.clear()
     made.unlink()

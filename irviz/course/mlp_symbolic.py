@@ -43,7 +43,7 @@ class PrimFuncs:
                 Z[vi, vj] = Y[vi, vj] + B[vj]
 
 
-def _calling(linear0: str, relu: str, linear1: str) -> IRModule:
+def calling(linear0: str, relu: str, linear1: str) -> IRModule:
     """Return the MLP as calls of three functions, with the PrimFuncs among them."""
 
     @I.ir_module
@@ -74,9 +74,9 @@ def _with_prim_funcs(mod: IRModule, *names: str) -> IRModule:
     return IRModule({**functions, **mod.functions}, attrs=mod.attrs)
 
 
-MyModule = _calling("linear0", "relu0", "linear0")
-MyModuleWithExternCall = _calling("env.linear", "env.relu", "env.linear")
-MyModuleMixture = _calling("linear0", "env.relu", "env.linear")
+MyModule = calling("linear0", "relu0", "linear0")
+MyModuleWithExternCall = calling("env.linear", "env.relu", "env.linear")
+MyModuleMixture = calling("linear0", "env.relu", "env.linear")
 
 
 @I.ir_module

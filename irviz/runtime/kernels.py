@@ -106,10 +106,15 @@ def compiled(
     return {name: kept[key] for name, key in keys.items()}
 
 
-def forget_kernels() -> None:
-    """Forget the kernels in this process's memory, and delete those on disk."""
+def forget_loaded_kernels() -> None:
+    """Forget the kernels in this process's memory, but not those on disk."""
     with _lock:
         _kept.clear()
+
+
+def forget_kernels() -> None:
+    """Forget the kernels in this process's memory, and delete those on disk."""
+    forget_loaded_kernels()
     with kernel_store() as store:
         if store:
             store.clear()

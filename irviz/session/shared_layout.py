@@ -35,13 +35,13 @@ from irviz.view.graph.overlay import Overlay
 from irviz.view.theme import PageTheme, ThemeName
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.
-_MOST_STAGES = 8
+MOST_STAGES = 8
 """How many stages of a long chain are laid out at once; each is compared with the one before."""
-_MOST_FUNCTIONS = 64
+MOST_FUNCTIONS = 64
 """The most Relax functions of a stage: all of them are compared to find what became of one."""
-_MOST_BINDINGS = LIMIT
+MOST_BINDINGS = LIMIT
 """The most bindings of a function, as many nodes as are drawn of one."""
-_MOST_PLACES = 100
+MOST_PLACES = 100
 """The most nodes of all stages together: the time of a layout grows faster than they do."""
 _MOST_EMPTY = 0.3
 """The most of the places of all stages that may be empty in a picture."""
@@ -50,7 +50,7 @@ _MOST_EMPTY_SIDE = 0.2
 _MOST_SPREAD = 2.0
 """The most places of all stages for each node of one: a node that others were fused into is drawn
 as large as those together."""
-_SECONDS = 1.0
+LAYOUT_SECONDS = 1.0
 """The time limit of a layout: each stage would have to be laid out by itself after it."""
 
 
@@ -71,8 +71,8 @@ def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
     """
     stages = chain(tree)
     at = next(index for index, one in enumerate(stages) if one.id == tree.current_id)
-    first = at - at % _MOST_STAGES
-    part = stages[first : first + _MOST_STAGES]
+    first = at - at % MOST_STAGES
+    part = stages[first : first + MOST_STAGES]
     kept = [_is_comparable(one, function) for one in part]
     if not kept[at - first]:
         return ()
@@ -87,7 +87,7 @@ def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
 def _is_comparable(stage: Stage, function: str) -> bool:
     """Return whether a stage has the function, and it is compared in no time."""
     functions, bindings = _size(stage, function)
-    return 0 < functions <= _MOST_FUNCTIONS and bindings <= _MOST_BINDINGS
+    return 0 < functions <= MOST_FUNCTIONS and bindings <= MOST_BINDINGS
 
 
 @lru_cache(maxsize=64)
@@ -114,7 +114,7 @@ class SharedLayout:
     @cached_property
     def placed(self) -> Mapping[Stage, PlacedGraph]:
         """The layout of each stage that has one of these; empty where it is too difficult."""
-        whole, placed = place_sides(unfolded_sides(self.union), seconds=_SECONDS)
+        whole, placed = place_sides(unfolded_sides(self.union), seconds=LAYOUT_SECONDS)
         sides = zip(self.stages, () if whole.note else placed, strict=False)
         return {stage: one for stage, one in sides if _is_filled(one.layout)}
 
@@ -197,7 +197,7 @@ def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff
 def _is_suitable(union: UnionGraph) -> bool:
     """Return whether each stage may be drawn at the places of all."""
     count = len(union.graph.nodes)
-    if count > _MOST_PLACES or _has_split(union):
+    if count > MOST_PLACES or _has_split(union):
         return False
     return all(
         _places(union, at) >= (1 - _MOST_EMPTY) * count and count <= _MOST_SPREAD * len(stage.nodes)

@@ -73,14 +73,11 @@ def _prctl(option: int, value: int) -> None:
 # End a child process, by force where it does not end by itself.
 
 
-_SECONDS = 10.0
-
-
-def end_process(process: subprocess.Popen[Any]) -> None:
-    """Ask a process to end, kill it where it has not done so within ten seconds, and reap it."""
+def end_process(process: subprocess.Popen[Any], seconds: float = 10.0) -> None:
+    """Ask a process to end, kill it where it has not done so within its time, and reap it."""
     process.terminate()
     try:
-        process.wait(_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

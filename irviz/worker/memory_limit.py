@@ -11,21 +11,22 @@ from pathlib import Path
 _SHARE = 0.8
 _NO_MEMORY = "std::bad_alloc"
 """The messages with which TVM's C++ code reports out of memory in a RuntimeError."""
-_CGROUP = Path("/sys/fs/cgroup")
+CONTAINER = Path("/sys/fs/cgroup")
+"""The folder in which Linux keeps the limits of the container that this process is in."""
 
 
-def default_memory_limit() -> int | None:
+def default_memory_limit(container: Path = CONTAINER) -> int | None:
     """Return the default memory limit of a call in bytes, None for no limit.
 
     It is four fifths of the free memory.
     """
-    free = free_memory()
+    free = free_memory(container)
     return None if free is None else int(free * _SHARE)
 
 
-def free_memory() -> int | None:
+def free_memory(container: Path = CONTAINER) -> int | None:
     """Return the free memory in bytes, or that of a limited container; None if unknown."""
-    free = [size for size in (_free_in_system(), _free_in_container()) if size is not None]
+    free = [size for size in (_free_in_system(), _free_in_container(container)) if size is not None]
     return min(free, default=None)
 
 
@@ -64,14 +65,14 @@ def _free_in_system() -> int | None:
     return None if kilobytes is None else kilobytes * 1024
 
 
-def _free_in_container() -> int | None:
+def _free_in_container(folder: Path) -> int | None:
     try:
-        most = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
-        taken = (_CGROUP / "memory.current").read_text(encoding="ascii").strip()
+        most = (folder / "memory.max").read_text(encoding="ascii").strip()
+        taken = (folder / "memory.current").read_text(encoding="ascii").strip()
     except OSError:
         return None
     # the system frees cached files when it needs memory
-    cached = _numbers(_CGROUP / "memory.stat").get("inactive_file", 0)
+    cached = _numbers(folder / "memory.stat").get("inactive_file", 0)
     return min(max(int(most) - int(taken) + cached, 0), int(most)) if most.isdecimal() else None
 
 

@@ -18,8 +18,8 @@ _answers: BinaryIO | None = None
 _lock = threading.Lock()
 
 
-def set_answers(answers: BinaryIO) -> None:
-    """Make this process a worker that answers through a pipe."""
+def set_answers(answers: BinaryIO | None) -> None:
+    """Make this process a worker that answers through a pipe, or none."""
     global _answers
     _answers = answers
 

@@ -75,7 +75,6 @@ def can_confine() -> bool:
     return os.environ.get(VARIABLE) != "0" and _landlock() > 0
 
 
-@lru_cache(maxsize=1)
 def _landlock() -> int:
     """Return the version of Landlock, 0 if it or the machine's numbers are missing."""
     if not sys.platform.startswith("linux") or platform.machine() not in _ARCHITECTURES:

@@ -22,8 +22,6 @@ del sys.argv[1:]
 from irviz.worker.{module} import main
 main({arguments})
 """
-_PATIENCE_SECONDS = 10.0
-"""How long a fork server may take to end a worker; only loading TVM keeps it busy."""
 
 
 class Started(Protocol):
@@ -57,12 +55,17 @@ class DirectProcess:
 
 
 class ForkServer:
-    """A process that has loaded TVM and forks for each worker, which takes milliseconds."""
+    """A process that has loaded TVM and forks for each worker, which takes milliseconds.
 
-    def __init__(self) -> None:
+    `patience` is how many seconds it may take to end a worker, and to end; only loading TVM keeps
+    it busy.
+    """
+
+    def __init__(self, patience: float = 10.0) -> None:
+        self._patience = patience
         self._numbers, self._lock = itertools.count(1), threading.Lock()
         self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(_PATIENCE_SECONDS)
+        self._socket.settimeout(patience)
         with its:
             null = subprocess.DEVNULL
             self._popen = _python("fork_server_main", str(os.getpid()), its.fileno(), null, null)
@@ -95,7 +98,7 @@ class ForkServer:
 
     def end(self) -> None:
         """End the server, which ends its workers."""
-        end_process(self._popen)
+        end_process(self._popen, self._patience)
         self._socket.close()
 
 

@@ -44,7 +44,7 @@ OnProgress = Callable[[str], None]
 """Gets each new progress message."""
 
 _POLL_SECONDS = 0.05
-_PING_SECONDS = 5.0
+PING_SECONDS = 5.0
 """How long a ready process may take to answer a ping before it is replaced."""
 _ENDED = "it ended the process that tried it"
 _NO_START = "the process for it could not be started"
@@ -212,7 +212,7 @@ class Worker:
                     raise StartError(f"{_NO_START}: {_why(failure)}") from None
             try:
                 self._wait(process, process.ready, self._start_seconds)
-                self._wait(process, process.submit(ping), _PING_SECONDS)
+                self._wait(process, process.submit(ping), PING_SECONDS)
             except BaseException as failure:
                 self._end(process)
                 if not isinstance(failure, Exception):

@@ -131,29 +131,26 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
             other.accept()
 
 
-def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: tmp_path)
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monkeypatch, has_folder):
+    data = tmp_path if has_folder else Path("/dev/null/irviz")
+    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: data)
     opened = []
 
     def open_browser(address):
         path = Path(address.removeprefix("file://"))
-        opened.append((address, stat.S_IMODE(path.stat().st_mode), path.read_text()))
+        modes = [stat.S_IMODE(one.stat().st_mode) for one in (path, path.parent)]
+        opened.append((address, modes, path.read_text()))
+        assert path.is_relative_to(tmp_path) == has_folder
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving.webbrowser, "open", open_browser)
     serve(START, place="browser")
-    [(address, mode, text)] = opened
+    [(address, modes, text)] = opened
     assert "token" not in address
-    assert mode == 0o600
+    assert modes == [0o600, 0o700]
     assert re.search(r"url=http://127.0.0.1:\d+/\?token=\S{32}", text)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_a_folder_of_the_user_the_browser_is_given_a_file_all_the_same(monkeypatch):
-    monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: Path("/dev/null/irviz"))
-    with serving._redirecting_file("http://127.0.0.1") as page:
-        assert stat.S_IMODE(page.stat().st_mode) == 0o600
-        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("port", ["-5", "99999999", "x"])

@@ -20,7 +20,6 @@ from irviz.explorer.runner import RUN, Jobs
 from irviz.model.runs.run_result import Origin, OriginRun
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
-from irviz.transforms.kernels import library
 from tests.event_loop import LONG, in_kernel, until
 
 pytestmark = pytest.mark.worker
@@ -56,12 +55,9 @@ class Two:
 
 
 @pytest.fixture
-def registered():
+def registered(forgets_registrations):  # noqa: ARG001 - it undoes the registration
     """Registers a kernel that is known while a test lasts."""
-    before = dict(library._kernels)
-    yield lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
-    for name in library._kernels.keys() - before.keys():
-        del library._kernels[name]
+    return lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
 
 
 def mlp(**facts):

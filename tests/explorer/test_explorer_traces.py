@@ -15,7 +15,6 @@ from irviz.explorer.actions import FetchValue
 from irviz.explorer.pictures import view_or_none
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.session.session import Session
-from irviz.transforms.kernels import library
 from irviz.view.theme import THEMES
 
 pytestmark = pytest.mark.worker
@@ -48,12 +47,9 @@ class Chosen:
 
 
 @pytest.fixture
-def registered():
+def registered(forgets_registrations):  # noqa: ARG001 - it undoes the registration
     """Registers a kernel that is known while a test lasts."""
-    before = dict(library._kernels)
-    yield lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
-    for name in library._kernels.keys() - before.keys():
-        del library._kernels[name]
+    return lambda name, function: irviz.library.register(name, "(...)->(...)")(function)
 
 
 @pytest.fixture

@@ -260,7 +260,9 @@ def test_the_legend_of_a_comparison_has_the_kinds_of_both_and_the_signs_that_are
 
 
 def test_a_sample_in_the_legend_is_a_picture_without_a_ground(fused: Session) -> None:
-    for entry in after(fused, actions.Compare("0"))["legend"]:
+    legend = after(fused, actions.Compare("0"))["legend"]
+    assert legend
+    for entry in legend:
         assert entry["sample"].startswith("<svg")
         assert 'aria-hidden="true"' in entry["sample"]
         assert "paper" not in entry["sample"]

@@ -193,7 +193,7 @@ def test_no_picture_is_much_larger_than_the_stage_alone(lowered: Session) -> Non
         assert shared.width * shared.height < 2 * alone.width * alone.height
 
 
-@pytest.mark.parametrize("limit", ["_MOST_BINDINGS", "_MOST_PLACES", "_MOST_FUNCTIONS"])
+@pytest.mark.parametrize("limit", ["MOST_BINDINGS", "MOST_PLACES", "MOST_FUNCTIONS"])
 def test_larger_functions_are_drawn_by_themselves(
     lowered: Session, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
@@ -204,7 +204,7 @@ def test_larger_functions_are_drawn_by_themselves(
 def test_of_a_long_chain_some_stages_at_a_time_share_a_layout(
     lowered: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage_chain, "_MOST_STAGES", 3)
+    monkeypatch.setattr(stage_chain, "MOST_STAGES", 3)
     assert list(drawn(lowered.checkout("1"))) == ["0", "1", "2"]
     assert list(drawn(lowered.checkout("4"))) == ["3", "4"]
 
@@ -212,7 +212,7 @@ def test_of_a_long_chain_some_stages_at_a_time_share_a_layout(
 def test_a_layout_that_takes_too_long_is_not_shared(
     lowered: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage_chain, "_SECONDS", 0.0)
+    monkeypatch.setattr(stage_chain, "LAYOUT_SECONDS", 0.0)
     assert drawn(lowered) == {}
 
 

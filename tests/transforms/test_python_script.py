@@ -25,15 +25,3 @@ def test_names_that_would_do_something_are_not_written(tmp_path):
         mod = ir.IRModule({ir.GlobalVar(name): MyModule["linear0"]})
         assert tvmscript_source(mod) is None
     assert not mark.exists()
-
-
-def test_what_is_refused_is_not_read_either(monkeypatch):
-    read = []
-    monkeypatch.setattr(tvm.script, "from_source", lambda text: read.append(text) or MyModule)
-    monkeypatch.setattr("irviz.transforms.python_script.admit", _refuse)
-    assert tvmscript_source(MyModule) is None
-    assert read == []
-
-
-def _refuse(_):
-    raise ValueError("refused")

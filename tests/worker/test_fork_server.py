@@ -11,8 +11,6 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker import child_process as end_process
-from irviz.worker import start_methods
 from irviz.worker import supervisor as worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
@@ -169,11 +167,9 @@ def test_the_server_kills_the_children_of_workers_when_it_is_ended(other_server)
     worker.stop()
 
 
-def test_a_server_that_hangs_is_killed_with_its_workers(monkeypatch, tmp_path):
-    monkeypatch.setattr(start_methods, "_PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(end_process, "_SECONDS", 0.5)
+def test_a_server_that_hangs_is_killed_with_its_workers(tmp_path):
     with (tmp_path / "printed").open("w") as printed:
-        server = ForkServer()
+        server = ForkServer(patience=0.5)
         os.kill(server.pid, signal.SIGSTOP)
         process = ForkedProcess(server, printed.fileno())
         assert process.end() is None

@@ -7,7 +7,6 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker import memory_limit
 from irviz.worker.memory_limit import default_memory_limit, limited_memory
 from irviz.worker.supervisor import Worker
 
@@ -81,14 +80,13 @@ def test_the_limit_is_over_with_the_call():
         assert len(bytearray(300 * MB)) == 300 * MB
 
 
-def test_four_fifths_of_what_is_free_may_be_taken(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory_limit, "_CGROUP", tmp_path)
-    here = default_memory_limit()
+def test_four_fifths_of_what_is_free_may_be_taken(tmp_path):
+    here = default_memory_limit(tmp_path)
     assert 0.5 * psutil.virtual_memory().available < here < psutil.virtual_memory().total
     (tmp_path / "memory.max").write_text("1000\n", encoding="ascii")
     (tmp_path / "memory.current").write_text("600\n", encoding="ascii")
-    assert default_memory_limit() == 320
+    assert default_memory_limit(tmp_path) == 320
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 500\n", encoding="ascii")
-    assert default_memory_limit() == 720  # what the system only keeps of files is free
+    assert default_memory_limit(tmp_path) == 720  # what the system only keeps of files is free
     (tmp_path / "memory.max").write_text("max\n", encoding="ascii")
-    assert abs(default_memory_limit() - here) < 0.5 * here
+    assert abs(default_memory_limit(tmp_path) - here) < 0.5 * here

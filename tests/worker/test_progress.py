@@ -9,10 +9,10 @@ from irviz.worker.progress import report_progress
 
 
 @pytest.fixture
-def sent(monkeypatch):
-    """Return what this very process sends, as a worker."""
+def sent():
+    """Return what this very process sends, as a worker, last."""
     pipe = io.BytesIO()
-    monkeypatch.setattr(progress, "_answers", pipe)
+    progress.set_answers(pipe)
 
     def last():
         read = io.BytesIO(pipe.getvalue())
@@ -22,7 +22,8 @@ def sent(monkeypatch):
             assert kind == progress.PROGRESS
         return found.decode()
 
-    return last
+    yield last
+    progress.set_answers(None)
 
 
 def test_the_last_message_is_read(sent):
@@ -40,8 +41,7 @@ def test_a_message_is_one_line_and_cut_where_it_is_too_long(sent):
     assert 100 < len(sent()) <= 256
 
 
-def test_where_nobody_reads_it_may_be_sent_as_well(monkeypatch):
-    monkeypatch.setattr(progress, "_answers", None)
+def test_where_nobody_reads_it_may_be_sent_as_well():
     report_progress("to nobody")
 
 

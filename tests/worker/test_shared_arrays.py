@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irviz.worker import shared_arrays
 from irviz.worker.shared_arrays import (
     UnsharedError,
     dumps,
@@ -31,6 +30,16 @@ def weights():
         "half": np.ones((3, 5), "float16")[:, ::2],
         "empty": np.zeros((0, 3)),
     }
+
+
+def memory():
+    """Return the descriptors of irviz's memory that are open, and the places where it is mapped."""
+    links = [one for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return (
+        {int(one.name) for one in links if "/memfd:irviz-" in str(one.readlink())},
+        {one.split()[0] for one in maps if "/memfd:irviz-" in one},
+    )
 
 
 def test_copies_have_the_same_values_and_cannot_be_written():
@@ -77,41 +86,42 @@ def test_what_one_call_writes_is_seen_neither_by_the_next_nor_by_the_owner():
 
 def test_arrays_of_one_call_share_one_map():
     arrays = shared(weights())
+    _, before = memory()
     one, two = loads(dumps([arrays["w"], arrays["b"]]))
-    assert shared_arrays._segment_of(one).begin == shared_arrays._segment_of(two).begin
+    assert len(memory()[1] - before) == 1
     assert one.ctypes.data % 64 == two.ctypes.data % 64 == 0
 
 
 def test_memory_is_given_back_with_its_last_array():
     gc.collect()
-    before, files = dict(shared_arrays._segments), len([*Path("/proc/self/fd").iterdir()])
+    before = memory()
     arrays = shared(weights())
     view = arrays["w"][1]
     packed = dumps(arrays["w"])
     mapped = loads(packed)
-    assert len(shared_arrays._segments) == len(before) + 2
+    assert len(memory()[1] - before[1]) == 2
     del arrays, mapped
     gc.collect()
     assert view[0] == 300
     assert is_shared(view)
     del view
     gc.collect()
-    assert shared_arrays._segments == before
-    assert len([*Path("/proc/self/fd").iterdir()]) == files
+    assert memory() == before
     with pytest.raises(UnsharedError):
         loads(packed)
 
 
 def test_another_file_in_the_place_of_the_memory_is_not_mapped(tmp_path):
+    before, _ = memory()
     arrays = shared(weights())
-    segment = shared_arrays._segment_of(arrays["w"])
+    number = min(memory()[0] - before)  # the map has another
     packed = dumps(arrays["w"])
-    (tmp_path / "other").write_bytes(b"x" * segment.size)
-    kept, other = os.dup(segment.number), os.open(tmp_path / "other", os.O_RDONLY)
-    os.dup2(other, segment.number)
+    (tmp_path / "other").write_bytes(b"x" * os.fstat(number).st_size)
+    kept, other = os.dup(number), os.open(tmp_path / "other", os.O_RDONLY)
+    os.dup2(other, number)
     with pytest.raises(UnsharedError, match="another file"):
         loads(packed)
-    os.dup2(kept, segment.number)
+    os.dup2(kept, number)
     np.testing.assert_array_equal(loads(packed), arrays["w"])
     os.close(kept)
     os.close(other)

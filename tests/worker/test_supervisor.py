@@ -274,15 +274,15 @@ def test_one_that_died_while_nobody_called_it_hurts_no_call():
 def test_one_that_dies_as_it_sends_its_answer_is_an_error():
     def dies_half_way():
         class Half:
-            def __init__(self, pipe):
-                self.pipe = pipe
+            def __init__(self, number):
+                self.number = number
 
             def write(self, content):
-                os.write(self.pipe.fileno(), content[:1_000])
+                os.write(self.number, content[:1_000])
                 if len(content) > 1_000:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        progress._answers = Half(progress._answers)
+        progress.set_answers(Half(progress.number()))
         return bytes(1_000_000)
 
     worker = Worker(nothing)

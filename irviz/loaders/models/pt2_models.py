@@ -231,7 +231,7 @@ def _member(name: str, value: Any, owner: dict[str, Any], depth: int) -> Any:
         _check_operator(value, owner)
         return value
     if name == "range_constraints":  # those of a derived size, such as 2*s0, follow from s0's
-        value = {s: limits for s, limits in value.items() if _arithmetic(s) and s.isidentifier()}
+        value = {s: limits for s, limits in value.items() if plain_size(s) and s.isidentifier()}
     return {} if name == _DROPPED else _checked(value, name, depth + 1)
 
 
@@ -251,7 +251,7 @@ def _origin(metadata: dict[str, Any]) -> dict[str, str]:
 def _text(text: str, key: str) -> str:
     match key:
         case "expr_str":
-            return _arithmetic(text)
+            return plain_size(text)
         case "in_spec" | "out_spec":
             return _plain_structure(text)
         case "as_operator":
@@ -281,7 +281,7 @@ def _check_operator(text: str, node: dict[str, Any]) -> None:
     )
 
 
-def _arithmetic(text: str) -> str:
+def plain_size(text: str) -> str:
     """Return the text of a symbolic size; raise FileError if it is more than small arithmetic."""
     try:
         tree = ast.parse(text, mode="eval") if len(text) <= _MAX_EXPRESSION else None

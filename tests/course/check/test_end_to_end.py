@@ -8,7 +8,7 @@ from tvm.script import from_source
 from irviz.course import check
 from irviz.course.check import Mark
 from irviz.course.mlp import MyModule, MyModuleMixture
-from irviz.course.mlp_symbolic import _calling
+from irviz.course.mlp_symbolic import calling
 
 pytestmark = pytest.mark.worker
 
@@ -29,9 +29,9 @@ def test_a_leaky_relu_keeps_a_tenth_of_negative_numbers():
 
 
 def test_only_the_first_layer_is_left_to_the_library():
-    assert check.other_mixture(_calling("env.linear", "relu0", "linear0")).mark is Mark.RIGHT
+    assert check.other_mixture(calling("env.linear", "relu0", "linear0")).mark is Mark.RIGHT
     assert "env.relu (library)" in check.other_mixture(MyModuleMixture).given
-    zero = _calling("env.linear", "relu0", "linear0")
+    zero = calling("env.linear", "relu0", "linear0")
     zero["linear0"] = from_source(ZERO)
     assert "other values" in check.other_mixture(zero).given
 

@@ -276,6 +276,7 @@ def test_a_name_with_markup_in_it_is_text(shown):
     desk = shown()
     desk.show(value(MATRIX), "<b>&")
     assert "<b>" not in desk.html()
+    assert "&lt;b&gt;&amp;" in desk.html()
     ElementTree.fromstring(desk.svg)
 
 

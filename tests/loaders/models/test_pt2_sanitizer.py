@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.loaders.file_errors import FileError
-from irviz.loaders.models.pt2_models import _arithmetic
+from irviz.loaders.models.pt2_models import plain_size
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from irviz.loaders.models.pt2_models import _arithmetic
     ],
 )
 def test_sizes_are_read(text):
-    assert _arithmetic(text).replace(" ", "") == text.replace(" ", "")
+    assert plain_size(text).replace(" ", "") == text.replace(" ", "")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_sizes_are_read(text):
         "Symbol('s0').__class__",
     ],
 )
-def test_what_takes_long_or_is_more_than_arithmetic_is_refused(text):
+def test_what_takes_long_or_is_more_thanplain_size_is_refused(text):
     with pytest.raises(FileError, match="where a size should be, so it was not read"):
-        _arithmetic(text)
+        plain_size(text)

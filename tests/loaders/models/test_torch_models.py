@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from tvm import tirx
 
 import irviz
 from irviz.errors import LoadError, RunError
@@ -269,7 +270,7 @@ def test_tensors_are_indexed_by_tensors_in_any_dimension_also_from_the_end():
 def test_sizes_may_be_dynamic():
     rows = torch.export.Dim("rows", min=2, max=9)
     session = irviz.load(perceptron(), inputs=X.repeat(3, 1), dynamic_shapes=({0: rows},))
-    assert not isinstance(session.current.module["main"].params[0].ty.shape[0], int)
+    assert not isinstance(session.current.module["main"].params[0].ty.shape[0], tirx.IntImm)
     for count in (2, 5):
         x = X.repeat(count, 1)
         close(result(session.with_inputs({"input": x.numpy()})), perceptron()(x))
@@ -408,7 +409,7 @@ def test_a_node_that_torch_cannot_run_is_named():
 def test_torch_computes_with_the_weights_that_the_session_has():
     session = irviz.load(perceptron(), inputs=X)
     weights = {name: value * 2 for name, value in session.call_inputs.params.items()}
-    assert not session.with_params(weights).run().origin.is_different
+    assert str(session.with_params(weights).run().origin).startswith("equals torch")
 
 
 def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):

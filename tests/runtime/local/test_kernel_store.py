@@ -152,8 +152,10 @@ def test_without_a_full_path_there_is_no_folder(monkeypatch, name):
     assert not is_used()
 
 
-def test_what_was_not_used_for_the_longest_time_is_deleted_first(store, folder):
-    small = KernelStore(store._folder, folder, most=4000)
+@pytest.mark.usefixtures("store")
+def test_what_was_not_used_for_the_longest_time_is_deleted_first(folder):
+    opened = os.open(folder, os.O_RDONLY)
+    small = KernelStore(opened, folder, most=4000)
     keys = [str(number) * 64 for number in range(6)]
     for number, key in enumerate(keys[:5]):
         path = put(small, folder, bytes([number]) * 700, [key])
@@ -166,6 +168,7 @@ def test_what_was_not_used_for_the_longest_time_is_deleted_first(store, folder):
     assert [key for key in keys if find(small, key)] == [keys[0], *keys[4:]]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 4000
     assert {path.stem for path in folder.glob("*.key")} == {keys[0], *keys[4:]}
+    os.close(opened)
 
 
 def test_what_a_process_left_that_ended_is_deleted_after_an_hour(store, folder, monkeypatch):

@@ -24,17 +24,9 @@ from irviz.transforms.kernels.te_definitions import (
     prim_func_for_call,
 )
 
-pytestmark = pytest.mark.worker
+pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("forgets_registrations")]
 
 SIZES = {"k": 7, "n": 5, "m": 3, "b": 2, "...": "2,4"}
-
-
-@pytest.fixture(autouse=True)
-def own_definitions(monkeypatch):
-    """Forget after each test what it has defined."""
-    from irviz.transforms.kernels import te_definitions
-
-    monkeypatch.setattr(te_definitions, "_definitions", dict(definitions()))
 
 
 def sized(signature, dtype="float32"):

@@ -204,7 +204,7 @@ def test_past_its_time_a_layout_is_stopped_and_nothing_is_left_running():
 
 
 def test_a_process_that_does_not_answer_at_all_is_replaced(monkeypatch):
-    monkeypatch.setattr(supervisor, "_PING_SECONDS", 1.0)
+    monkeypatch.setattr(supervisor, "PING_SECONDS", 1.0)
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
     process.suspend()

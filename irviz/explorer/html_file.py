@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +19,13 @@ from markupsafe import Markup
 from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
 from irviz.explorer import actions
-from irviz.explorer.pictures import view_or_none
+from irviz.explorer.pictures import graph_or_none, view_or_none
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import Jobs
-from irviz.explorer.scene_data import scene_data
+from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data, unwritten
 from irviz.explorer.slow_actions import perform
-from irviz.explorer.stage_rows import iter_change_counts
+from irviz.explorer.stage_rows import iter_change_counts, stage_rows
 from irviz.explorer.state import Clipboard, Runs, Selection, Side, State
 from irviz.explorer.viewer import STATIC
 from irviz.explorer.viewer.schema import (
@@ -35,24 +36,34 @@ from irviz.explorer.viewer.schema import (
     Recording,
     Scene,
     Script,
-    ToggledScene,
+    SearchedNode,
+    ToggledView,
     ViewerTraits,
 )
-from irviz.explorer.viewer_traits import details, functions, moved, status_data, viewer_data
+from irviz.explorer.viewer_traits import (
+    details,
+    found_lines,
+    functions,
+    moved,
+    status_data,
+    viewer_data,
+)
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import OPERATION_SECONDS
+from irviz.model.graph.search import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.runtime.run import TraceRequest
 from irviz.session.operation_limits import limited_together
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
+from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 from irviz.view.values.charts import HISTOGRAM, draw_chart, fitting_charts
 
 SUFFIX = ".html"
 _LONG = 100
 _MANY = 6
-"""Records with at least this many fields are written once, however often they occur."""
+"""Records and lists with at least this many values are written once, however often they occur."""
 _NUMBER = "$"
 """The only key of an object that stands for a text."""
 _EXPORTS = re.compile(r"export\{(?P<names>[^{}]*)\};(?=\s*(/\*!.*\*/\s*)?\Z)", re.DOTALL)
@@ -121,22 +132,24 @@ def page_in_steps(state: State) -> Generator[str, None, str]:
 
 
 def _shortened(value: object, values: dict[str, int]) -> object:
-    """Return data with long texts and records replaced by numbers, as stages have much in common.
+    """Return data with long texts, records and lists replaced by numbers.
 
-    gzip alone finds no repetition more than 32 kB apart. A record's texts come before it in
-    `values`, which are JSON.
+    Stages have much in common, and gzip alone finds no repetition more than 32 kB apart. What is in
+    a value comes before it in `values`, which are JSON.
     """
+    short: object
     match value:
-        case str() if len(value) > _LONG:
-            return {_NUMBER: values.setdefault(json.dumps(value), len(values))}
+        case str():
+            short, is_long = value, len(value) > _LONG
         case dict():
-            record = {key: _shortened(one, values) for key, one in value.items()}
-            if len(record) < _MANY:
-                return record
-            return {_NUMBER: values.setdefault(json.dumps(record), len(values))}
+            short = {key: _shortened(one, values) for key, one in value.items()}
+            is_long = len(value) >= _MANY
         case list():
-            return [_shortened(one, values) for one in value]
-    return value
+            short = [_shortened(one, values) for one in value]
+            is_long = len(value) >= _MANY
+        case _:
+            return value
+    return {_NUMBER: values.setdefault(json.dumps(short), len(values))} if is_long else short
 
 
 def _program(bundle: str) -> str:
@@ -173,7 +186,10 @@ def _run(state: State) -> State:
 
 Value = TypeVar("Value")
 _MOST_SCENES = 400
-"""The most pictures; those of the current function come first."""
+"""The most pictures, and the most views that only say what a stage lacks.
+
+Those of the current function come first.
+"""
 _MOST_TOGGLED_NODES = 4_000
 """The most nodes in all pictures with something expanded or collapsed: some seconds, and three
 quarters of a megabyte."""
@@ -214,9 +230,6 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     messages are yielded, so that other work can be done in between.
     """
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
-    for counts in iter_change_counts(start):
-        yield "counting changes"
-        start = replace(start, changes={**start.changes, **counts})
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     start = replace(start, making=None, applying="", drawing="")
     views: dict[str, RecordedView] = {}
@@ -224,23 +237,40 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     shown_states: list[State] = []
     found: list[Details] = []
     count = len(state.session.stages)
-    for shown in [start, *_states(start)]:
-        yield f"stage {shown.stage_id} of {count}, {shown.function}"
-        scene = scene_data(shown)
-        if scene["key"] in views:
+    changes, counted = start.changes, set[str]()
+    for one in [start, *_states(start)]:
+        yield f"stage {one.stage_id} of {count}, {one.function}"
+        if scene_key(one) in views:
             continue
-        views[scene["key"]] = {
-            "scene": scene,
-            "functions": functions(shown),
-            "status": status_data(shown),
-        }
+        if one.function not in counted:
+            counted.add(one.function)
+            for counts in iter_change_counts(replace(one, changes=changes)):
+                yield "counting changes"
+                changes = {**changes, **counts}
+        shown = replace(one, changes=changes)
+        views[scene_key(shown)] = _view(shown)
         found += _details(shown, charts, views)
         shown_states.append(shown)
         if len(views) >= _MOST_SCENES:
             break
-    toggled, more = yield from _toggled(shown_states, charts)
+    leads: dict[str, str] = {}
+    for asked, shown in _others(shown_states):
+        key = scene_key(shown)
+        is_lacking = not shown.has_function(shown.stage_id)
+        if key not in views and is_lacking and len(views) < 2 * _MOST_SCENES:
+            yield f"stage {shown.stage_id} of {count}, {shown.function}"
+            views[key] = _view(shown)
+            found += _details(shown, charts, views)
+        if key != asked and key in views:
+            leads[asked] = key
+    for view in views.values():
+        stage = (view["scene"]["current"] or {"stage": ""})["stage"]
+        recorded = [one for one in view["functions"] if f"{one['name']}/{stage}/" in views]
+        view["functions"] = recorded
+    toggled, more = yield from _toggled(shown_states, charts, views)
     traits = {
         **viewer_data(start),
+        **views[scene_key(start)],
         "blockLines": _block_lines(shown_states),
         "panes": ViewerTraits.panes,
         "height": 0,
@@ -253,10 +283,59 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     return {
         "traits": traits,
         "views": list(views.values()),
+        "leads": leads,
         "toggled": toggled,
+        "searched": _searched(shown_states, [*views.values(), *toggled]),
+        "mostFound": MOST_FOUND,
         "scripts": (yield from _scripts(start)),
         "details": [*found, *more],
     }
+
+
+def _view(state: State) -> RecordedView:
+    return {
+        "rows": stage_rows(state),
+        "functions": functions(state),
+        "scene": scene_data(state),
+        "status": status_data(state),
+    }
+
+
+def _others(states: Sequence[State]) -> Iterator[tuple[str, State]]:
+    """Return what else a stage leads to, by what is asked for.
+
+    It may lack the function that is looked at, alone or beside a parent that has it, or be the one
+    that is compared with.
+    """
+    by_function = {state.function: state for state in states}
+    known = {scene_key(state) for state in states}
+    for function, state in by_function.items():
+        for stage in state.session.stages:
+            parent = [stage.parent] if stage.parent and state.has_function(stage.parent) else []
+            for reference in ("", stage.id, *parent):
+                asked = f"{function}/{stage.id}/{reference}"
+                if asked not in known:
+                    before = replace(state, reference=reference)
+                    yield asked, reduce(before, actions.Checkout(stage.id))
+
+
+def _searched(
+    states: Iterable[State], views: Iterable[RecordedView]
+) -> dict[str, list[SearchedNode]]:
+    """Return the nodes that were drawn of each stage by itself, in the order of the text."""
+    drawn: defaultdict[str, set[str]] = defaultdict(set)
+    for view in views:
+        drawn[view["scene"]["key"]].update((view["scene"]["current"] or {"nodes": ()})["nodes"])
+    found: dict[str, list[SearchedNode]] = {}
+    for state in states:
+        graph = None if state.reference else graph_or_none(state.stage, state.function)
+        if graph is not None:
+            nodes = [node for node in graph.nodes if node.id in drawn[scene_key(state)]]
+            found[scene_key(state)] = [
+                {"node": str(node.id), "text": search_text(node), "line": visible(line)}
+                for node, line in zip(nodes, found_lines(nodes), strict=True)
+            ]
+    return found
 
 
 def _scripts(state: State) -> Generator[str, None, list[Script]]:
@@ -318,13 +397,13 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 
 
 def _toggled(
-    states: Sequence[State], charts: _Charts
-) -> Generator[str, None, tuple[list[ToggledScene], list[Details]]]:
-    """Return the scenes with one container expanded, then those with one collapsed, with details.
+    states: Sequence[State], charts: _Charts, views: Mapping[str, RecordedView]
+) -> Generator[str, None, tuple[list[ToggledView], list[Details]]]:
+    """Return the views with one container expanded, then those with one collapsed, with details.
 
     Earlier states come first, while there is room.
     """
-    toggled: list[ToggledScene] = []
+    toggled: list[ToggledView] = []
     found: list[Details] = []
     room = _MOST_TOGGLED_NODES
     for state, container in (
@@ -340,7 +419,11 @@ def _toggled(
         room -= sum(len(one["nodes"]) for one in pictures if one is not None)
         if room < 0:
             break
-        toggled.append({"container": container, "scene": {**scene, "moved": moved(after, state)}})
+        view = views[scene["key"]]
+        scene = {**scene, "moved": moved(after, state)}
+        toggled.append(
+            {**view, "container": container, "scene": scene, "status": status_data(after)}
+        )
         found += _details(after, charts, {}, before)
     return toggled, found
 

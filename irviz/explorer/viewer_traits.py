@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -32,7 +32,7 @@ from irviz.explorer.viewer.schema import (
 )
 from irviz.ir.module_functions import contents
 from irviz.model.graph.graph import Node
-from irviz.model.graph.search import search_nodes
+from irviz.model.graph.search import MOST_FOUND, search_nodes
 from irviz.model.runs.trace import NodeValue
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
@@ -45,8 +45,6 @@ from irviz.view.text.run_results import comparison_summary
 from irviz.view.theme import STYLES
 
 _MOST_FUNCTIONS = 2000
-_MOST_FOUND = 200
-"""The most search results that are listed."""
 _MOST_SEARCHED = 50
 
 
@@ -205,28 +203,27 @@ def found_nodes(state: State) -> Found:
             errors.append(visible(f"{function!r} cannot be searched: {graph}"))
         else:
             matches += [(function, graph[node_id]) for node_id in search_nodes(graph, words)]
-    first = matches[:_MOST_FOUND]
-    width = min(max((len(node.id) for _, node in first), default=0), 24)
+    first = matches[:MOST_FOUND]
+    lines = found_lines([node for _, node in first])
     return {
         "words": state.search,
         "nodes": [
-            {
-                "function": function,
-                "node": str(node.id),
-                "line": visible(_line(node, width, "" if function == state.function else function)),
-            }
-            for function, node in first
+            {"function": function, "node": str(node.id), "line": visible(line)}
+            for (function, node), line in zip(first, lines, strict=True)
         ],
         "count": len(matches),
         "errors": errors,
     }
 
 
-def _line(node: Node, width: int, function: str) -> str:
-    """Return the texts that a node can be found by, in columns."""
-    what = node.callee.removeprefix("relax.") or STYLES[node.kind].name
-    line = f"{node.id:<{width}}  {what:<16}  {node.type_label}"
-    return f"{line}  in {function}" if function else line
+def found_lines(nodes: Sequence[Node]) -> list[str]:
+    """Return the texts that nodes can be found by, in columns."""
+    width = min(max((len(node.id) for node in nodes), default=0), 24)
+    return [
+        f"{node.id:<{width}}  {node.callee.removeprefix('relax.') or STYLES[node.kind].name:<16}"
+        f"  {node.type_label}"
+        for node in nodes
+    ]
 
 
 TEXTS: tuple[Derived[[], Any], ...] = (scripts, block_lines, node_source, history, found_nodes)

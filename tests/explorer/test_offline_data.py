@@ -17,13 +17,15 @@ from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.slow_actions import perform
-from irviz.explorer.state import Making, RunKey, State
-from irviz.explorer.viewer_traits import picture_data
+from irviz.explorer.stage_rows import iter_change_counts
+from irviz.explorer.state import ChangesKey, Making, RunKey, State
+from irviz.explorer.viewer_traits import found_nodes, picture_data
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
+from irviz.transforms.stage import Stage
 from irviz.worker import supervisor
 
 pytestmark = pytest.mark.worker
@@ -50,6 +52,13 @@ def do(state: State, *done: actions.Action) -> State:
     return state
 
 
+def counted(state: State) -> State:
+    """Return a state in which the changes of its function have been counted, as a page does."""
+    for counts in iter_change_counts(state):
+        state = do(state, actions.Report(ChangesKey(), counts))
+    return state
+
+
 def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(state: State) -> None:
     found = keys(state)
     assert len(found) == len(set(found))
@@ -57,9 +66,12 @@ def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(sta
         wanted = {f"{function}/0/", f"{function}/1/", f"{function}/2/"}
         wanted |= {f"{function}/1/0", f"{function}/2/0"}
         assert wanted <= set(found)
-    others = {key for key in found if not key.startswith(("first", "second"))}
+    others = {name for name, _, _ in (key.split("/") for key in found)} - {"first", "second"}
     assert others, "the PrimFuncs of the stage that was lowered"
-    assert all("/1/" in key for key in others), "and of no other stage"
+    for name in others:  # of the other stages it is said that they lack it
+        assert {key for key in found if key.startswith(name)} == {
+            *(f"{name}/0/", f"{name}/1/", f"{name}/1/0", f"{name}/2/"),
+        }
 
 
 def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State) -> None:
@@ -132,16 +144,91 @@ def test_it_begins_as_the_explorer_is(modules: Any) -> None:
     assert (traits["canUndo"], traits["canRedo"]) == (False, False)
 
 
-def test_each_view_has_what_a_live_page_is_told_of_it(state: State) -> None:
-    views = {view["scene"]["key"]: view for view in last(record_in_steps(state))["views"]}
-    for done in (
-        [actions.Checkout("0")],
-        [actions.Checkout("1"), actions.Compare("0")],
-        [actions.Checkout("2"), actions.Focus("second")],
-    ):
-        live = picture_data(do(state, *done))
-        recorded: Any = views[live["scene"]["key"]]  # type: ignore[index]
-        assert recorded == {name: live[name] for name in recorded}
+@pytest.mark.parametrize(
+    ("asked", "done"),
+    [
+        ("first/0/", [actions.Checkout("0")]),
+        ("first/1/0", [actions.Checkout("1"), actions.Compare("0")]),
+        ("second/2/", [actions.Checkout("2"), actions.Focus("second")]),
+        # to the stage that is compared with
+        ("first/0/0", [actions.Checkout("1"), actions.Compare("0"), actions.Checkout("0")]),
+        ("first/2/2", [actions.Checkout("1"), actions.Compare("2"), actions.Checkout("2")]),
+        # to a stage that lacks the function, alone and from a comparison with it
+        ("add/0/", [actions.Checkout("1"), actions.Focus("add"), actions.Checkout("0")]),
+        (
+            "add/0/0",
+            [
+                *(actions.Checkout("1"), actions.Focus("add"), actions.Compare("0")),
+                actions.Checkout("0"),
+            ],
+        ),
+    ],
+)
+def test_what_is_asked_for_leads_to_what_a_live_page_is_told(
+    state: State, asked: str, done: list[actions.Action]
+) -> None:
+    recording = last(record_in_steps(state))
+    views = {view["scene"]["key"]: view for view in recording["views"]}
+    live = picture_data(counted(do(state, *done)))
+    recorded: Any = views[recording["leads"].get(asked, asked)]
+    assert recorded == {name: live[name] for name in recorded}
+
+
+def test_a_stage_that_lost_a_function_is_there_beside_the_one_that_had_it(modules: Any) -> None:
+    later = Stage("1", modules.SameTwice, parent="0")
+    state = State.of(Session(modules.TwoFunctions, function="first").add_stages([later]))
+    views = {one["scene"]["key"]: one for one in last(record_in_steps(state))["views"]}
+    before = do(state, actions.Checkout("0"), actions.Focus("first"))
+    live = picture_data(counted(do(before, actions.Checkout("1"), actions.Compare("0"))))
+    recorded: Any = views["first/1/0"]
+    assert recorded == {name: live[name] for name in recorded}
+    assert recorded["scene"]["reference"]["svg"]
+    assert "no function 'first'" in recorded["scene"]["current"]["error"]
+
+
+def test_a_stage_of_another_module_shows_another_function(modules: Any) -> None:
+    other = Stage("1", modules.SameTwice)
+    state = State.of(Session(modules.TwoFunctions, function="first").add_stages([other]))
+    live = do(state, actions.Checkout("0"), actions.Focus("first"), actions.Checkout("1"))
+    assert live.function == "main"
+    assert last(record_in_steps(state))["leads"]["first/1/"] == "main/1/"
+
+
+def test_the_changes_of_stages_are_counted_for_each_function(state: State) -> None:
+    views = last(record_in_steps(state))["views"]
+    counts = {one["scene"]["key"]: [row["changes"] for row in one["rows"]] for one in views}
+    assert counts["first/0/"] != counts["second/0/"]
+    assert max(counts["first/0/"] + counts["second/0/"]) > 0
+
+
+def test_pictures_that_there_is_no_room_for_are_nowhere_offered(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offline_data, "_MOST_SCENES", 6)
+    recording: Any = last(record_in_steps(do(state, actions.Checkout("1"))))
+    drawn = {one["key"] for one in scenes(recording) if one["current"]["svg"]}
+    assert len(drawn) == 6
+    for view in (recording["traits"], *recording["views"]):
+        stage = view["scene"]["current"]["stage"]
+        assert {f"{one['name']}/{stage}/" for one in view["functions"]} <= drawn
+
+
+def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
+    searched = last(record_in_steps(state))["searched"]
+    for words in ("add", "(2,)", "x"):
+        live = found_nodes(do(state, actions.SetField("search", words)))
+        recorded = {
+            (function, one["node"], " ".join(one["line"].split()))
+            for function in ("first", "second")
+            for one in searched[f"{function}/2/"]
+            if words in one["text"]
+        }
+        assert recorded == {
+            (name, one, " ".join(line.split()))
+            for name, one, line in map(dict.values, live["nodes"])
+        }
+        assert recorded
+    assert not [key for key in searched if not key.endswith("/")], "each stage by itself"
 
 
 def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
@@ -225,6 +312,9 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
         for node in nodes:
             assert details_of(recording, scene, "current", node) is not None, node
     assert toggled.keys() - closed, "what is open can be closed"
+    found = {one["node"] for one in recording["searched"]["main/0/"]}
+    for drawn in toggled.values():  # what is closed is found as well
+        assert {one for one in drawn["current"]["nodes"] if one.startswith("up_")} <= found
 
 
 def test_pictures_with_something_opened_take_no_more_room_than_there_is(

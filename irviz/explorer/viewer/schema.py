@@ -270,7 +270,7 @@ class FoundNode(TypedDict):
 
 
 class Found(TypedDict):
-    """Nodes that were found, at most 200 of `count`."""
+    """The first nodes that were found, of `count`."""
 
     words: str
     nodes: list[FoundNode]
@@ -398,29 +398,42 @@ class LoopTraits:
 class RecordedView(TypedDict):
     """The traits that change with the function, the stage and the stage compared with."""
 
-    scene: Scene
+    rows: list[StageRow]
     functions: list[FunctionRow]
+    scene: Scene
     status: Status
 
 
-class ToggledScene(TypedDict):
-    """A recorded scene in which one more container is open, or one less."""
+class ToggledView(RecordedView):
+    """A recorded view in which one more container is open, or one less."""
 
     container: str
-    scene: Scene
+
+
+class SearchedNode(TypedDict):
+    """A node that can be found: words are looked for in `text`, and `line` is shown."""
+
+    node: str
+    text: str
+    line: str
 
 
 class Recording(TypedDict):
     """A session that was recorded for a file without a kernel: `traits` is how it is opened.
 
-    A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
-    can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
-    room.
+    A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. The key
+    of what is asked for is that of the view that it leads to, unless `leads` has another. What can
+    be opened or closed in a view is in `toggled`, each container by itself, as far as there was
+    room. `searched` has the nodes of each view without a reference, by its key; at most `mostFound`
+    of them are listed.
     """
 
     traits: Annotated[dict[str, object], ViewerTraits]
     views: list[RecordedView]
-    toggled: list[ToggledScene]
+    leads: dict[str, str]
+    toggled: list[ToggledView]
+    searched: dict[str, list[SearchedNode]]
+    mostFound: int
     scripts: list[Script]
     details: list[Details]
 

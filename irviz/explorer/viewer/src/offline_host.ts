@@ -1,22 +1,21 @@
-// A session that was recorded for a file: what was recorded can be looked at without a kernel.
+// A session that was recorded for a file: it has what Python answered, which is looked up here.
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
 import type {
   Details,
-  FoundNode,
-  Picture,
   RecordedView,
   Recording,
-  Scene,
+  ToggledView,
   ViewerMessage,
   ViewerTraits,
 } from "./schema";
+import { searchNodes } from "./search_nodes";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
   ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "Say"] as const),
 ];
-const MOST_FOUND = 200;
+const NOT_SAVED = "This was not saved: to look at it, open the session in irviz.";
 const NO_DETAILS: Details = {
   key: "",
   node: "",
@@ -26,33 +25,23 @@ const NO_DETAILS: Details = {
   history: [],
 };
 
-const keyOf = (functionName: string, stage: string, reference: string) =>
-  `${functionName}/${stage}/${reference}`;
-
-/** Find nodes whose name, operator or type has all the words, in any case. */
-function findNodes(scenes: readonly Scene[], stage: string, words: string): FoundNode[] {
-  const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!parts.length) return [];
-  const found = scenes
-    .filter(({ current, reference }) => current?.stage === stage && !reference)
-    .flatMap(({ function: name, current }) =>
-      Object.entries(current?.nodes ?? {}).map(([node, facts]) => {
-        const line = `${facts.name}  ${facts.operator}  ${facts.type}`;
-        return { function: name, node, line };
-      }),
-    )
-    .filter(({ line }) => parts.every((part) => line.toLowerCase().includes(part)));
-  const once = new Map(found.map((one) => [JSON.stringify([one.function, one.node]), one]));
-  return [...once.values()];
+/** What is looked at: a function of a stage, beside another stage or "". */
+interface Looked {
+  function: string;
+  stage: string;
+  reference: string;
 }
 
-/** Return the host of a recording: it looks up scenes, scripts and details by their keys. */
+const keyOf = (one: Looked) => `${one.function}/${one.stage}/${one.reference}`;
+
+/** Return the host of a recording: it looks up views, scripts and details by their keys. */
 export function fileHost(recording: Recording): Host {
   const traits: ViewerTraits = { ...recording.traits };
   const listeners = new Map<keyof ViewerTraits, Set<() => void>>();
   const views = new Map(recording.views.map((view) => [view.scene.key, view]));
-  const every = [...recording.views, ...recording.toggled].map(({ scene }) => scene);
   const scripts = new Map(recording.scripts.map((script) => [script.stage, script]));
+  /** What is open or closed in the shown view unlike at first, "" for nothing. */
+  let container = "";
 
   function change<Name extends keyof ViewerTraits>(name: Name, value: ViewerTraits[Name]) {
     traits[name] = value;
@@ -61,119 +50,95 @@ export function fileHost(recording: Recording): Host {
   const say = (words: string, isError: boolean) =>
     change("status", { ...traits.status, words, isError });
 
+  const looked = (): Looked => ({
+    function: traits.scene.function,
+    stage: traits.scene.current?.stage ?? "",
+    reference: traits.scene.reference?.stage ?? "",
+  });
+
   function showScripts() {
-    const { current, reference } = traits.scene;
-    const scriptOf = (stage: string | undefined) =>
-      (traits.hasScript && stage !== undefined && scripts.get(stage)) || null;
-    change("scripts", {
-      current: scriptOf(current?.stage),
-      reference: scriptOf(reference?.stage),
-    });
+    const { stage, reference } = looked();
+    const scriptOf = (id: string) => (traits.hasScript && scripts.get(id)) || null;
+    change("scripts", { current: scriptOf(stage), reference: scriptOf(reference) });
   }
 
   function showDetails() {
     const { node, side } = traits.selection;
-    const { current, reference } = traits.scene;
+    const own = traits.scene.key;
     const stage = traits.scene[side]?.stage ?? "";
-    const own = keyOf(traits.scene.function, current?.stage ?? "", reference?.stage ?? "");
-    const alone = keyOf(traits.scene.function, stage, ""); // recorded once, however it is compared
+    const alone = keyOf({ ...looked(), stage, reference: "" }); // recorded once, however compared
     const found =
       recording.details.find((one) => one.key === own && one.node === node && one.side === side) ??
       recording.details.find((one) => one.key === alone && one.node === node);
     change("details", found ? { ...found, key: own, side } : NO_DETAILS);
   }
 
-  /** What was opened or closed, "" for nothing: each container was recorded by itself. */
-  let toggled = "";
-
-  function toggle(container: string) {
-    const { key, moved } = traits.scene;
-    const base = views.get(key)?.scene;
-    const next = recording.toggled.find(
-      (one) => one.scene.key === key && one.container === container,
-    );
-    if (toggled === container && base) {
-      toggled = "";
-      showScene({ ...base, moved: moved.map((one) => -one) });
-    } else if (next) {
-      showScene(toggled ? { ...next.scene, moved: [] } : next.scene);
-      toggled = container;
-    } else
-      say(
-        "This was not saved opened or closed here: to do that, open the session in irviz.",
-        false,
-      );
-  }
-
-  function showScene(scene: Scene) {
-    change("scene", scene);
+  function show(view: RecordedView | ToggledView) {
+    const { scene, rows, functions, status } = view;
+    const before = traits.scene;
+    const back = before.moved.map((one) => -one);
+    const moved = !("container" in view) ? back : container ? [] : scene.moved;
+    container = "container" in view ? view.container : "";
+    change("rows", rows);
+    change("functions", functions);
+    change("scene", { ...scene, moved: scene.key === before.key ? moved : [] });
+    change("status", status);
     showScripts();
     const { node, side } = traits.selection;
-    if (node && !scene[side]?.nodes[node]) change("selection", { node: "", side: "current" });
+    const isKept = scene.function === before.function && scene[side]?.nodes[node];
+    if (node && !isKept) change("selection", { node: "", side: "current" });
     showDetails();
+    search(traits.search);
   }
 
-  /** Show a node of the shown stage and function, opening what it is in. */
-  function reveal(node: string) {
-    if (!traits.scene.current?.nodes[node]) {
-      const { key } = traits.scene;
-      const within = recording.toggled.find(
-        ({ scene }) => scene.key === key && scene.current?.nodes[node],
-      );
-      if (within) toggle(within.container);
+  /** Show what is asked for, else the stage by itself; tell whether either was saved. */
+  function go(asked: Looked): boolean {
+    const viewOf = (key: string) => views.get(recording.leads[key] ?? key);
+    const view = viewOf(keyOf(asked));
+    const instead = view ?? viewOf(keyOf({ ...asked, reference: "" }));
+    if (instead) show(instead);
+    else say(NOT_SAVED, false);
+    if (instead && !view) {
+      say(`Stages ${asked.reference} and ${asked.stage} were not saved as a pair.`, true);
     }
-    if (!traits.scene.current?.nodes[node]) return;
+    return instead !== undefined;
+  }
+
+  /** Return the views of what is shown, in each of which one container is opened or closed. */
+  const toggledViews = () =>
+    recording.toggled.filter(({ scene }) => scene.key === traits.scene.key);
+
+  function toggle(wanted: string) {
+    const next = toggledViews().find((one) => one.container === wanted);
+    const view = container === wanted ? views.get(traits.scene.key) : next;
+    if (view) show(view);
+    else say(NOT_SAVED, false);
+  }
+
+  /** Select a node of the shown stage and function, in a view that has it. */
+  function select(node: string) {
+    const { key, current } = traits.scene;
+    if (!current?.nodes[node]) {
+      const base = views.get(key);
+      const others = base ? [base, ...toggledViews()] : [];
+      const view = others.find(({ scene }) => scene.current?.nodes[node]);
+      if (!view) return say(NOT_SAVED, false);
+      show(view);
+    }
     change("selection", { node, side: "current" });
     showDetails();
   }
 
-  /** Show a view, else the one without a comparison; else say that the stage has none. */
-  function show(functionName: string, stage: string, reference: string) {
-    const known =
-      views.get(keyOf(functionName, stage, reference)) ?? views.get(keyOf(functionName, stage, ""));
-    const { scene, functions, status } = known ?? lacking(functionName, stage);
-    change("status", status);
-    if (known && (scene.reference?.stage ?? "") !== reference) {
-      say(`Stages ${reference} and ${stage} were not recorded as a pair.`, true);
-    }
-    change(
-      "functions",
-      functions.filter(({ name }) => views.has(keyOf(name, stage, ""))),
-    );
-    change(
-      "rows",
-      traits.rows.map((row) => ({ ...row, isShown: row.id === stage })),
-    );
-    toggled = "";
-    showScene(scene);
-  }
-
-  /** Return what is shown of a stage without a function. */
-  function lacking(functionName: string, stage: string): RecordedView {
-    const other = recording.views.find(({ scene }) => scene.current?.stage === stage);
-    const label = traits.rows.find((row) => row.id === stage)?.label ?? "";
-    const error = `This stage has no function '${functionName}', or it was not recorded.`;
-    const current: Picture = {
-      ...{ stage, label, name: `stage ${stage}`, svg: "", error, note: "", facts: [], dimmed: [] },
-      ...{ nodes: {}, groups: {}, instead: other ? [other.scene.function] : [] },
-    };
-    const scene: Scene = {
-      ...{ key: keyOf(functionName, stage, ""), function: functionName, current, reference: null },
-      ...{ summary: "", changes: [], legend: [], moved: [], part: "" },
-    };
-    const status = { ...traits.status, words: "", isError: false, verdict: "" };
-    return { scene, functions: other?.functions ?? [], status };
-  }
-
   function search(words: string) {
-    const nodes = findNodes(every, traits.scene.current?.stage ?? "", words);
-    const errors: string[] = [];
-    change("found", {
-      words: words.trim(),
-      nodes: nodes.slice(0, MOST_FOUND),
-      count: nodes.length,
-      errors,
+    const { function: shown, stage } = looked();
+    const names = traits.functions.map(({ name }) => name).filter((name) => name !== shown);
+    const nodes = [shown, ...names].flatMap((name) => {
+      const key = keyOf({ function: name, stage, reference: "" });
+      const found = searchNodes(recording.searched[key] ?? [], words);
+      return found.map(({ node, line }) => ({ function: name, node, line }));
     });
+    const listed = nodes.slice(0, recording.mostFound);
+    change("found", { words: words.trim(), nodes: listed, count: nodes.length, errors: [] });
   }
 
   showScripts();
@@ -195,19 +160,15 @@ export function fileHost(recording: Recording): Host {
     },
     offers: (action) => OFFERED.includes(action),
     send(message) {
-      const stage = traits.scene.current?.stage ?? "";
-      const reference = traits.scene.reference?.stage ?? "";
-      const functionName = traits.scene.function;
-      if (message.action === "Checkout") {
-        show(functionName, message.stage, message.stage === reference ? "" : reference);
-      } else if (message.action === "Compare") show(functionName, stage, message.reference);
-      else if (message.action === "Focus") show(message.function, stage, reference);
+      const here = looked();
+      if (message.action === "Checkout") go({ ...here, stage: message.stage });
+      else if (message.action === "Compare") go({ ...here, reference: message.reference });
+      else if (message.action === "Focus") go({ ...here, function: message.function });
       else if (message.action === "Reveal") {
-        const to = message.stage || stage;
-        if (message.function !== functionName || to !== stage) {
-          show(message.function, to, to === reference ? "" : reference);
-        }
-        reveal(message.node);
+        const name = message.function || here.function;
+        const there = { ...here, function: name, stage: message.stage || here.stage };
+        const isThere = keyOf(there) === keyOf(here) || go(there);
+        if (isThere && message.node) select(message.node);
       } else if (message.action === "Toggle") toggle(message.container);
       else if (message.action === "Say") say(message.words, message.isError);
     },

@@ -207,7 +207,7 @@ export interface FoundNode {
   line: string;
 }
 
-/** Nodes that were found, at most 200 of `count`. */
+/** The first nodes that were found, of `count`. */
 export interface Found {
   words: string;
   nodes: FoundNode[];
@@ -323,26 +323,42 @@ export interface LoopTraits {
 
 /** The traits that change with the function, the stage and the stage compared with. */
 export interface RecordedView {
-  scene: Scene;
+  rows: StageRow[];
   functions: FunctionRow[];
+  scene: Scene;
   status: Status;
 }
 
-/** A recorded scene in which one more container is open, or one less. */
-export interface ToggledScene {
-  container: string;
+/** A recorded view in which one more container is open, or one less. */
+export interface ToggledView {
+  rows: StageRow[];
+  functions: FunctionRow[];
   scene: Scene;
+  status: Status;
+  container: string;
+}
+
+/** A node that can be found: words are looked for in `text`, and `line` is shown. */
+export interface SearchedNode {
+  node: string;
+  text: string;
+  line: string;
 }
 
 /** A session that was recorded for a file without a kernel: `traits` is how it is opened.
  *
- * A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. What
- * can be opened or closed in a view is in `toggled`, each container by itself, as far as there was
- * room. */
+ * A scene's key is `function/stage/reference`, with the stages' ids, "" for no reference. The key
+ * of what is asked for is that of the view that it leads to, unless `leads` has another. What can
+ * be opened or closed in a view is in `toggled`, each container by itself, as far as there was
+ * room. `searched` has the nodes of each view without a reference, by its key; at most `mostFound`
+ * of them are listed. */
 export interface Recording {
   traits: ViewerTraits;
   views: RecordedView[];
-  toggled: ToggledScene[];
+  leads: Record<string, string>;
+  toggled: ToggledView[];
+  searched: Record<string, SearchedNode[]>;
+  mostFound: number;
   scripts: Script[];
   details: Details[];
 }

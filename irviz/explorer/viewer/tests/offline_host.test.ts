@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { fileHost } from "../src/offline_host";
-import type { Details, Picture, RecordedView, Recording, Scene, ViewerTraits } from "../src/schema";
+import type {
+  Details,
+  Picture,
+  RecordedView,
+  Recording,
+  Scene,
+  ToggledView,
+  ViewerTraits,
+} from "../src/schema";
 
 const picture = (stage: string, names: readonly string[]): Picture => ({
   ...{ stage, label: "", name: "main", svg: "", error: "", note: "", facts: [], dimmed: [] },
@@ -13,37 +21,42 @@ const picture = (stage: string, names: readonly string[]): Picture => ({
 });
 const scene = (name: string, stage: string, reference = ""): Scene => ({
   ...{ key: `${name}/${stage}/${reference}`, function: name, summary: "" },
-  ...{ changes: [], legend: [], moved: [0, 0], part: "" },
+  ...{ changes: [], legend: [], moved: [], part: "" },
   current: picture(stage, ["a", `b${stage}`]),
   reference: reference ? picture(reference, ["a"]) : null,
 });
-/** The scene of a stage in which a group was opened, which has a node "in" it. */
-const opened = (name: string, id: string, container: string) => {
-  const inner = picture(id, ["a", `in ${container}`]);
-  return { container, scene: { ...scene(name, id), moved: [3, -4], current: inner } };
-};
 const STATUS = { words: "", isError: false, verdict: "" } as RecordedView["status"];
-/** A view of a stage whose function "g" was not recorded. */
 const view = (name: string, stage: string, reference = ""): RecordedView => ({
+  rows: ["0", "1", "2"].map((id) => ({ id, isShown: id === stage })) as RecordedView["rows"],
   scene: scene(name, stage, reference),
-  functions: ["main", "f", "g"].map((one) => ({ name: one, kind: "Relax" })),
+  functions: (stage === "1" ? ["main", "f"] : ["main"]).map((one) => ({ name: one, kind: "" })),
   status: reference ? { ...STATUS, verdict: `${reference} and ${stage} are equal` } : STATUS,
 });
+/** A view of a stage in which a group was opened, which has a node "in" it. */
+const opened = (name: string, id: string, container: string): ToggledView => {
+  const base = view(name, id);
+  const current = picture(id, ["a", `in ${container}`]);
+  return { ...base, container, scene: { ...base.scene, moved: [3, -4], current } };
+};
+const searched = (...names: string[]) =>
+  names.map((node) => ({ node, text: `${node}\nadd`, line: `${node}  add` }));
 const details = (key: string, node: string): Details => ({
   ...{ key, node, side: "current", value: `${key} ${node}`, code: "", history: [] },
 });
-const stage = (id: string) => ({ id, isShown: id === "0" });
+/** What a stage leads to that lacks a function. */
+const lacking: RecordedView = {
+  ...view("f", "2"),
+  scene: { ...scene("f", "2"), current: { ...picture("2", []), error: "gone" } },
+};
 
 const recording = () =>
   ({
     traits: {
-      scene: scene("main", "0"),
-      rows: ["0", "1", "2"].map(stage),
-      functions: [{ name: "main", kind: "Relax" }],
+      ...view("main", "0"),
       scripts: { current: null, reference: null },
       selection: { node: "", side: "current" },
+      search: "",
       hasScript: true,
-      status: STATUS,
     } as unknown as ViewerTraits,
     views: [
       view("main", "0"),
@@ -51,8 +64,16 @@ const recording = () =>
       view("main", "1", "0"),
       view("main", "2"),
       view("f", "1"),
+      lacking,
     ],
+    leads: { "main/0/0": "main/0/", "f/0/": "main/0/" },
     toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
+    searched: {
+      "main/0/": searched("a", "in group", "in other"),
+      "main/1/": searched("a", "b1"),
+      "f/1/": searched("b1", "a"),
+    },
+    mostFound: 3,
     scripts: [
       { stage: "1", label: "", text: "one", functions: [], lines: {}, numpy: [], blame: [] },
     ],
@@ -68,10 +89,10 @@ test("a stage is shown with its picture, its text and its functions", () => {
     host.get("rows").map((row) => row.isShown),
     [false, true, false],
   );
-  assert.deepEqual(host.get("functions"), [
-    { name: "main", kind: "Relax" },
-    { name: "f", kind: "Relax" },
-  ]);
+  assert.deepEqual(
+    host.get("functions").map(({ name }) => name),
+    ["main", "f"],
+  );
 });
 
 test("a comparison is shown where it was recorded, and else it is said that it was not", () => {
@@ -81,29 +102,38 @@ test("a comparison is shown where it was recorded, and else it is said that it w
   assert.equal(host.get("scene").key, "main/1/0");
   host.send({ action: "Compare", reference: "2" });
   assert.equal(host.get("scene").key, "main/1/");
-  assert.match(host.get("status").words, /2 and 1 were not recorded as a pair/);
+  assert.match(host.get("status").words, /2 and 1 were not saved as a pair/);
 });
 
-test("stepping on from a comparison shows the next stage alone", () => {
+test("a view is another one where Python showed another one, which needs no words", () => {
   const host = fileHost(recording());
   host.send({ action: "Checkout", stage: "1" });
   host.send({ action: "Compare", reference: "0" });
   host.send({ action: "Checkout", stage: "0" });
   assert.equal(host.get("scene").key, "main/0/");
   assert.equal(host.get("status").words, "");
+  host.send({ action: "Reveal", function: "f", node: "", stage: "1" });
+  host.send({ action: "Checkout", stage: "0" });
+  assert.equal(host.get("scene").key, "main/0/");
 });
 
-test("a function is kept past a stage that lacks it, which says so", () => {
+test("what Python said of a stage without the function is shown", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
-  host.send({ action: "Focus", function: "f" });
+  host.send({ action: "Reveal", function: "f", node: "", stage: "1" });
   host.send({ action: "Checkout", stage: "2" });
-  const { current, ...scene } = host.get("scene");
-  assert.deepEqual([scene.function, current?.stage, current?.svg], ["f", "2", ""]);
-  assert.match(current?.error ?? "", /no function 'f'/);
-  assert.deepEqual(current?.instead, ["main"]);
+  assert.deepEqual(host.get("scene"), lacking.scene);
   host.send({ action: "Checkout", stage: "1" });
   assert.equal(host.get("scene").key, "f/1/");
+});
+
+test("what there was no room for says where it can be looked at", () => {
+  const host = fileHost(recording());
+  host.send({ action: "Focus", function: "g" });
+  assert.equal(host.get("scene").key, "main/0/");
+  assert.match(host.get("status").words, /open the session in irviz/);
+  host.send({ action: "Reveal", function: "main", node: "c", stage: "1" });
+  assert.equal(host.get("scene").key, "main/1/");
+  assert.match(host.get("status").words, /open the session in irviz/);
 });
 
 test("what is said of two results belongs to the pair that was compared", () => {
@@ -145,17 +175,34 @@ test("a node that the next stage lacks is not selected there", () => {
   assert.equal(host.get("selection").node, "");
 });
 
-test("nodes are found by all the words, in every function of the stage", () => {
+test("a node is not selected in another function that has one of its name", () => {
   const host = fileHost(recording());
   host.send({ action: "Checkout", stage: "1" });
-  host.set("search", "B1 add");
+  host.set("selection", { node: "a", side: "current" });
+  host.send({ action: "Focus", function: "f" });
+  assert.equal(host.get("selection").node, "");
+});
+
+test("nodes are found in every function of the stage, those of the shown one first", () => {
+  const host = fileHost(recording());
+  host.send({ action: "Checkout", stage: "1" });
+  host.set("search", "add");
+  const found = host.get("found");
   assert.deepEqual(
-    host.get("found").nodes.map((one) => [one.function, one.node]),
+    found.nodes.map((one) => [one.function, one.node, one.line]),
     [
-      ["main", "b1"],
-      ["f", "b1"],
+      ["main", "a", "a  add"],
+      ["main", "b1", "b1  add"],
+      ["f", "b1", "b1  add"],
     ],
   );
+  assert.deepEqual([found.words, found.count], ["add", 4]);
+  host.send({ action: "Checkout", stage: "0" });
+  assert.deepEqual(
+    host.get("found").nodes.map(({ node }) => node),
+    ["a", "in group", "in other"],
+  );
+  host.send({ action: "Checkout", stage: "1" });
   host.send({ action: "Reveal", function: "f", node: "b1", stage: "" });
   assert.equal(host.get("scene").key, "f/1/");
   assert.equal(host.get("selection").node, "b1");

@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { searchNodes } from "../src/search_nodes";
+import { cases, nodes } from "./search_cases.json" with { type: "json" };
+
+test("a file finds the nodes that Python finds, in its order", () => {
+  const searched = nodes.map(([node = "", , , , text = ""]) => ({ node, text, line: "" }));
+  for (const [words, found] of cases as [string, string[]][]) {
+    const names = searchNodes(searched, words).map(({ node }) => node);
+    assert.deepEqual(names, found, words);
+  }
+});

@@ -24,7 +24,7 @@ def test_a_kernel_that_is_gone_is_said_and_the_page_stays_usable(lab: Any) -> No
     expect(viewer.script.locator(".cm-line").first).to_be_visible()
     lab.page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }")
     alert = viewer.root.get_by_role("alert").filter(has_text="The kernel does not answer")
-    expect(alert).to_be_visible(timeout=5000)
+    expect(alert).to_be_visible()
     expect(viewer.root.locator(".irviz-connection")).to_have_attribute("data-connection", "lost")
     viewer.picture().focus()
     lab.page.keyboard.press("ArrowUp")  # and all that the page has is there

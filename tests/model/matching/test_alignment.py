@@ -26,9 +26,9 @@ def test_two_steps_relate_what_any_element_between_relates(first, second):
 @given(RELATIONS)
 def test_components_are_disjoint_and_hold_all_pairs(pairs):
     found = list(alignment(pairs).components(range(6)))
-    befores, afters = ([one for each in found for one in each[side]] for side in (0, 1))
-    assert sorted(befores) == sorted({one for one, _ in pairs})
-    assert sorted(afters) == sorted({two for _, two in pairs})
+    mine, theirs = ([one for each in found for one in each[side]] for side in (0, 1))
+    assert sorted(mine) == sorted({one for one, _ in pairs})
+    assert sorted(theirs) == sorted({two for _, two in pairs})
     for one, two in pairs:
         assert [one in mine for mine, _ in found] == [two in theirs for _, theirs in found]
 

@@ -163,7 +163,9 @@ class PassPanel(Panel):
         """Return the passes of the group, or of all groups if words are typed."""
         group, words = self._group.value, self._name.value
         if group == _FITTING and not words.strip():
-            known = {entry.name: entry for entry in catalog() if entry.namespace == "relax"}
+            # of two passes with one name, that of Relax
+            entries = sorted(catalog(), key=lambda entry: entry.namespace == "relax")
+            known = {entry.name: entry for entry in entries}
             return tuple(known[one] for one in suggested_passes(self.state.stage) if one in known)
         return tuple(e for e in search(words) if group in (_FITTING, _ALL, e.group))
 

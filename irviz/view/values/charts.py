@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -58,10 +58,8 @@ def draw_chart(
     """
     if kind == HISTOGRAM:
         return histogram(summary, theme, title=title)
-    if kind not in (HEAT_MAP, IMAGES):
-        raise DrawError(
-            f"there is no picture {kind!r}: choose one of {HEAT_MAP}, {HISTOGRAM}, {IMAGES}"
-        )
+    if kind not in (kinds := get_args(ValuePicture)):
+        raise DrawError(f"there is no picture {kind!r}: choose one of {', '.join(kinds)}")
     if array is None:
         raise DrawError(f"the value was too large to keep: fetch it for a picture of kind {kind!r}")
     if kind == IMAGES:

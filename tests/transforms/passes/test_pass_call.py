@@ -274,9 +274,9 @@ def test_a_call_does_the_same_in_another_process(which):
     sent = pickle.loads(cloudpickle.dumps(transform))
     assert isinstance(sent, PassCall)
     assert sent.label == transform.label
-    outcome = try_transform(mod, transform, look=True)
+    outcome = try_transform(mod, transform, keep=True)
     assert (outcome.error, outcome.is_deadly) == ("", False)
-    assert outcome.change is not None
+    assert outcome.module is not None
     assert structural_equal(
         TRIES.call(_applied, cloudpickle.dumps((mod, transform))), transform(mod)
     )
@@ -372,9 +372,9 @@ def test_a_pass_that_ends_the_worker_makes_a_stage_that_says_so_and_the_next_wor
 
 
 def test_a_pass_that_ends_the_worker_does_so_in_a_preview_too():
-    outcome = try_transform(STATIC, named_pass("NarrowDataType", target_bits=32), look=True)
+    outcome = try_transform(STATIC, named_pass("NarrowDataType", target_bits=32), keep=True)
     assert outcome.is_deadly
-    assert outcome.change is None
+    assert outcome.module is None
     lowered = s_tir.transform.LowerInitBlock()(STATIC)
-    assert try_transform(lowered, named_pass("tirx.StmtSimplify"), look=True).change
+    assert try_transform(lowered, named_pass("tirx.StmtSimplify"), keep=True).module
     assert tirx.transform.StmtSimplify()(lowered)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 # A block that cannot run stands below a comment that says why: <!-- not run: it needs a server -->
 _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n\n?)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_PATH = re.compile(r"`((?:[a-z_0-9]+/)+[a-z_0-9.]*)`")
 _LINK = re.compile(r"\]\(([\w./-]+\.(?:md|ipynb|svg|png|py))[)#]")
 
 
@@ -47,6 +48,21 @@ def test_every_link_of_a_page_leads_to_a_file():
     for path in [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("notebooks/*.ipynb")]:
         for link in _LINK.findall(path.read_text(encoding="utf-8")):
             assert (path.parent / link).exists(), f"{path.name} has a link to {link}"
+
+
+def test_every_path_that_a_page_names_is_there():
+    """Paths begin in the root or in irviz/; those of the viewer's sources in its folder."""
+    roots = [ROOT, ROOT / "irviz", ROOT / "irviz/explorer/viewer"]
+    own = (ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/extend.md"))
+    pages = [*own, *ROOT.glob("docs/decisions/*.md")]
+    named = {(path.name, one) for path in pages for one in _PATH.findall(path.read_text())}
+    assert len(named) > 50
+    lost = {
+        (page, one)
+        for page, one in named
+        if not any((root / f"{one}{end}").exists() for root in roots for end in ("", ".py"))
+    }
+    assert lost == set()
 
 
 def test_the_reference_has_every_public_name():

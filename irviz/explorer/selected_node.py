@@ -114,7 +114,7 @@ def call_key(state: State) -> CallKey | None:
 def node_source(state: State) -> str:
     """Return the selected node's line of TVMScript and its PrimFunc as HTML."""
     try:
-        with limited("the text", *filter(None, [state.stage_of(state.selection.side)])):
+        with limited("the text", state.stage_of(state.selection.side) or state.stage):
             return _node_source(state)
     except Exception as failure:  # TVM does not print every module that it makes
         words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')

@@ -46,7 +46,7 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def limited(what: str, *stages: Stage) -> Iterator[None]:
+def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
     """Limit an operation if one of the stages comes from an opened file.
 
     Inside another limited operation, the limits of that one apply.
@@ -57,7 +57,7 @@ def limited(what: str, *stages: Stage) -> Iterator[None]:
     Raises:
         LimitError: It takes too much time or memory, or the module is nested too deeply.
     """
-    if _of_thread.is_limited or not any(stage.files for stage in stages):
+    if _of_thread.is_limited or not any(one.files for one in (stage, *others)):
         yield
         return
     left = OPERATION_SECONDS if _of_thread.end is None else _of_thread.end - time.monotonic()

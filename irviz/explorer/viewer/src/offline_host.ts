@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { Host } from "./host";
 import type {
   Details,
+  Picture,
   RecordedView,
   Recording,
   ToggledView,
@@ -91,17 +92,36 @@ export function fileHost(recording: Recording): Host {
     search(traits.search);
   }
 
-  /** Show what is asked for, else the stage by itself; tell whether either was saved. */
+  /** Show what is asked for, else the stage by itself; tell whether a picture of it was saved. */
   function go(asked: Looked): boolean {
     const viewOf = (key: string) => views.get(recording.leads[key] ?? key);
     const view = viewOf(keyOf(asked));
-    const instead = view ?? viewOf(keyOf({ ...asked, reference: "" }));
-    if (instead) show(instead);
-    else say(NOT_SAVED, false);
-    if (instead && !view) {
+    const alone = view ?? viewOf(keyOf({ ...asked, reference: "" }));
+    show(alone ?? unsaved(asked));
+    if (alone && !view) {
       say(`Stages ${asked.reference} and ${asked.stage} were not saved as a pair.`, true);
     }
-    return instead !== undefined;
+    return alone !== undefined;
+  }
+
+  /** Return what is shown of a stage whose picture there was no room for: its text is there. */
+  function unsaved({ function: name, stage }: Looked): RecordedView {
+    const other = recording.views.find(({ scene }) => scene.current?.stage === stage);
+    const label = traits.rows.find((row) => row.id === stage)?.label ?? "";
+    const current: Picture = {
+      ...{ stage, label, name: `stage ${stage}`, svg: "", error: NOT_SAVED, note: "", facts: [] },
+      ...{ dimmed: [], nodes: {}, groups: {}, instead: other ? [other.scene.function] : [] },
+    };
+    const key = keyOf({ function: name, stage, reference: "" });
+    return {
+      rows: traits.rows.map((row) => ({ ...row, isShown: row.id === stage })),
+      functions: other?.functions ?? [],
+      scene: {
+        ...{ key, function: name, current, reference: null, part: "" },
+        ...{ summary: "", changes: [], legend: [], moved: [] },
+      },
+      status: { ...traits.status, words: "", isError: false, verdict: "" },
+    };
   }
 
   /** Return the views of what is shown, in each of which one container is opened or closed. */

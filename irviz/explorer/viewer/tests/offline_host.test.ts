@@ -128,9 +128,12 @@ test("what Python said of a stage without the function is shown", () => {
 
 test("what there was no room for says where it can be looked at", () => {
   const host = fileHost(recording());
+  host.set("hasScript", true);
+  host.send({ action: "Checkout", stage: "1" });
   host.send({ action: "Focus", function: "g" });
-  assert.equal(host.get("scene").key, "main/0/");
-  assert.match(host.get("status").words, /open the session in irviz/);
+  assert.match(host.get("scene").current?.error ?? "", /open the session in irviz/);
+  assert.deepEqual(host.get("scene").current?.instead, ["main"]);
+  assert.equal(host.get("scripts").current?.text, "one");
   host.send({ action: "Reveal", function: "main", node: "c", stage: "1" });
   assert.equal(host.get("scene").key, "main/1/");
   assert.match(host.get("status").words, /open the session in irviz/);

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Evidence = TypeVar("Evidence")
 
 
-class Stretch(NamedTuple, Generic[Key]):
+@dataclass(frozen=True)
+class Stretch(Generic[Key]):
     """Consecutive elements: `is_common` if each element before corresponds to the one after."""
 
     before: Sequence[Key]

@@ -151,4 +151,6 @@ def between(port, word, other):
         listening.shutdown(socket.SHUT_RDWR)
     thread.join()
     for one in pairs:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)  # a thread that receives keeps a closed socket open
         one.close()

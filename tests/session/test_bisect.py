@@ -96,7 +96,7 @@ def test_the_pass_that_is_to_blame_is_found_wherever_it_stands(
 ) -> None:
     place = len(planted.__name__) % 2  # before LegalizeOps: the rewrites look for its operators
     passes = [*NEUTRAL[:2], *NEUTRAL[:place], planted, *NEUTRAL]
-    seconds = 0.5 if planted is hangs else 30
+    seconds = 3 if planted is hangs else 30
     found = irviz.bisect(MyModuleHighLevel, passes, seconds=seconds)
     assert found.stage is not None
     assert (found.stage.label, found.stage.id) == (planted.__name__, str(passes.index(planted) + 1))

@@ -349,21 +349,19 @@ def _lines_outside(
         return WORD.sub(lambda word: buffers.get(word[0], word[0]), text)
 
     are_all = not all(any(map(contains_block, each.body)) for each in (before, after))
-    mine, theirs = (dict(_lines(each.body, are_all=are_all)) for each in (before, after))
-    keys = list(map(renamed, mine.values())), list(theirs.values())
-    found = align_lists(*keys, replaced=True)
-    ids, others = list(mine), list(theirs)
-    pairs = {(ids[one], others[two]): is_same for (one, two), is_same in found.pairs.items()}
-    same = Alignment({pair: True for pair, is_same in pairs.items() if is_same})
-    differences = [
-        *(Difference(Aspect.STATEMENT, mine[one], "") for one in ids if one not in same.there),
-        *(Difference(Aspect.STATEMENT, "", theirs[two]) for two in others if two not in same.back),
-    ]
+    mine, theirs = (list(_lines(each.body, are_all=are_all)) for each in (before, after))
+    keys = [renamed(text) for _, text in mine], [text for _, text in theirs]
+    found = align_lists(*keys, replaced=True).pairs
+    here, there = ({pair[side] for pair, is_same in found.items() if is_same} for side in (0, 1))
+    gone = [text for at, (_, text) in enumerate(mine) if at not in here]
+    new = [text for at, (_, text) in enumerate(theirs) if at not in there]
+    differences = [Difference(Aspect.STATEMENT, text, "") for text in gone]
+    differences += [Difference(Aspect.STATEMENT, "", text) for text in new]
     if not differences and keys[0] != keys[1]:
-        moved = next(pair for pair in zip(ids, others, strict=True) if pair not in same.pairs)
-        texts = mine[moved[0]], theirs[moved[1]]
-        differences = [Difference(Aspect.ORDER, *texts, "of statements")]
-    return Alignment(pairs), differences
+        at = next(at for at, (one, two) in enumerate(zip(*keys, strict=True)) if one != two)
+        differences = [Difference(Aspect.ORDER, mine[at][1], theirs[at][1], "of statements")]
+    lines = {(mine[one][0], theirs[two][0]): is_same for (one, two), is_same in found.items()}
+    return Alignment(lines), differences
 
 
 def _lines(nodes: Iterable[LoopNode], *, are_all: bool) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect, bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+Other = TypeVar("Other")
 Evidence = TypeVar("Evidence")
 
 
@@ -41,18 +42,12 @@ class Alignment(Generic[Key, Evidence]):
     @cached_property
     def there(self) -> Mapping[Key, Sequence[Key]]:
         """What each element before became."""
-        found: dict[Key, list[Key]] = {}
-        for before, after in self.pairs:
-            found.setdefault(before, []).append(after)
-        return found
+        return _grouped(self.pairs)
 
     @cached_property
     def back(self) -> Mapping[Key, Sequence[Key]]:
         """What each element after was."""
-        found: dict[Key, list[Key]] = {}
-        for before, after in self.pairs:
-            found.setdefault(after, []).append(before)
-        return found
+        return _grouped((after, before) for before, after in self.pairs)
 
     @cached_property
     def partners(self) -> Mapping[Key, Key]:
@@ -131,6 +126,13 @@ class Alignment(Generic[Key, Evidence]):
             yield Stretch(before[end:], after[other_end:], False)
 
 
+def _grouped(pairs: Iterable[tuple[Key, Other]]) -> dict[Key, list[Other]]:
+    found: dict[Key, list[Other]] = {}
+    for one, two in pairs:
+        found.setdefault(one, []).append(two)
+    return found
+
+
 def _in_order(
     pairs: Sequence[tuple[int, int]], before: Sequence[Hashable], may_move: Collection[Hashable]
 ) -> list[tuple[int, int]]:
@@ -157,7 +159,8 @@ def align_lists(
 
     What occurs once in each list corresponds wherever it is. The rest corresponds between two such
     places, in order, as `SequenceMatcher` finds it: that may take time quadratic in the length of
-    its lists, and these are short.
+    its lists, and these are short. Of long lists it leaves out what occurs often; what is left over
+    on both sides corresponds one after the other, so nothing equal is without a partner.
 
     Args:
         replaced: Whether what is left between two stretches in common corresponds too, if it is
@@ -177,6 +180,7 @@ def align_lists(
             for at in range(size):
                 found[start + mine + at, other + theirs + at] = True
         start, other = one + 1, two + 1
+    found |= dict.fromkeys(_left_over(before, after, found), True)
     same = Alignment(found)
     if not replaced:
         return same
@@ -186,6 +190,21 @@ def align_lists(
         if len(gone) == len(new):
             found |= dict.fromkeys(zip(gone, new, strict=True), False)
     return Alignment(found)
+
+
+def _left_over(
+    before: Sequence[Hashable], after: Sequence[Hashable], found: Collection[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the equal places that have no partner yet, the first with the first."""
+    left, free = (
+        _grouped((key, at) for at, key in enumerate(keys) if at not in taken)
+        for keys, taken in (
+            (before, {one for one, _ in found}),
+            (after, {two for _, two in found}),
+        )
+    )
+    for key, places in left.items():
+        yield from zip(places, free.get(key, ()), strict=False)
 
 
 def longest_increasing(numbers: Sequence[int]) -> frozenset[int]:

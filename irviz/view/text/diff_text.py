@@ -84,9 +84,8 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
     constants = _constants(diff, before, after)
     names = {one.after[-1]: one.before[-1] for one in diff.nodes if one.before and one.after}
     mine, theirs = keys
-    elsewhere = frozenset(mine).intersection(theirs)
-    place = {key: index for index, key in enumerate(mine)}
-    for stretch in align_lists(mine, theirs).union(range(len(mine)), range(len(theirs))):
+    found = align_lists(mine, theirs)
+    for stretch in found.union(range(len(mine)), range(len(theirs))):
         if stretch.is_common:
             for one, two in zip(stretch.before, stretch.after, strict=True):
                 node = by_line.get(mine[one])
@@ -96,12 +95,12 @@ def function_lines(diff: FunctionDiff, before: FunctionText, after: FunctionText
                     yield from _pair(before.lines[one], after.lines[two], node, constants)
             continue
         for one in stretch.before:
-            if mine[one] not in elsewhere or mine[one] not in by_line:
+            if one not in found.there or mine[one] not in by_line:
                 yield _single("-", before.lines[one], by_line.get(mine[one]))
         for two in stretch.after:
             key = theirs[two]
-            if key in by_line and key in elsewhere:
-                lines = before.lines[place[key]], after.lines[two]
+            if key in by_line and two in found.back:
+                lines = before.lines[found.back[two][0]], after.lines[two]
                 yield from (_moved(line) for line in _pair(*lines, by_line[key], constants))
             else:
                 yield _single("+", after.lines[two], by_line.get(key))

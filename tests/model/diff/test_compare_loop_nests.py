@@ -2,7 +2,7 @@
 
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.diff.diff_result import LoopChange
+from irviz.model.diff.diff_result import Aspect, LoopChange
 from irviz.model.loop_nest import Block, Buffer, BufferRegion, LoopNest, Statement
 
 BODY = (Statement("x"),)
@@ -42,3 +42,15 @@ def test_a_reduction_that_is_gone_was_not_inlined():
             LoopNest("f", (), (), (block, other)), LoopNest("f", (), (), (other,))
         )
         assert {one.name: one.change for one in diff.blocks}["gone"] is change
+
+
+def test_of_many_statements_that_are_written_alike_only_the_new_ones_differ():
+    def statements(texts):
+        body = tuple(Statement(text, (), f"seq[{at}]") for at, text in enumerate(texts))
+        return LoopNest("f", (), (), body)
+
+    alike = ["A[0] = 0"] * 150
+    found = diff_loop_nests(statements(alike * 2), statements([*alike, "B[0] = 1", *alike]))
+    assert list(map(str, found.statements)) == ["statement: none → B[0] = 1"]
+    moved = diff_loop_nests(statements([*alike, "B[0] = 1"]), statements(["B[0] = 1", *alike]))
+    assert [one.aspect for one in moved.statements] == [Aspect.ORDER]

@@ -1,5 +1,6 @@
 """An alignment composes like a relation, and lays both versions out in one order."""
 
+from collections import Counter
 from itertools import chain, product
 
 from hypothesis import given
@@ -62,6 +63,23 @@ def test_as_many_as_keep_their_order_are_together(order):
 def test_what_occurs_once_corresponds_wherever_it_is():
     assert set(align_lists("axb", "xab").pairs) == {(0, 1), (1, 0), (2, 2)}
     assert set(align_lists("xax", "xx").pairs) == {(0, 0), (2, 1)}
+
+
+@given(LISTS, LISTS)
+def test_nothing_equal_is_without_a_partner(mine, theirs):
+    assert_all_paired(mine, theirs)
+
+
+def test_in_long_lists_nothing_that_occurs_often_is_without_a_partner():
+    assert_all_paired(
+        "x" * 300 + "y" * 300, "x" * 150 + "a" + "x" * 150 + "y" * 150 + "b" + "y" * 150
+    )
+
+
+def assert_all_paired(mine, theirs):
+    pairs = align_lists(mine, theirs).pairs
+    assert all(mine[one] == theirs[two] for one, two in pairs)
+    assert len(pairs) == (Counter(mine) & Counter(theirs)).total()
 
 
 def test_what_is_left_between_stretches_in_common_was_replaced():

@@ -265,8 +265,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
             leads[asked] = key
     for view in views.values():
         stage = (view["scene"]["current"] or {"stage": ""})["stage"]
-        recorded = [one for one in view["functions"] if f"{one['name']}/{stage}/" in views]
-        view["functions"] = recorded
+        view["functions"] = [one for one in view["functions"] if f"{one['name']}/{stage}/" in views]
     toggled, more = yield from _toggled(shown_states, charts, views)
     traits = {
         **viewer_data(start),

@@ -63,7 +63,7 @@ def graph_or_none(stage: Stage, function: str) -> Graph | None:
 @derived(
     lambda state: (
         *(state.stage, state.stage_of("reference"), state.view, state.function),
-        # names may lead elsewhere by now
+        # a name resolves to something else once that is registered
         graph_or_none(state.stage, state.function),
     )
 )
@@ -108,7 +108,7 @@ def _shared_layout(state: State) -> PlacedGraph | None:
 @derived(
     lambda state, side: (
         *(side, stage := state.stage_of(side), state.view, state.function),
-        # names may lead elsewhere by now
+        # a name resolves to something else once that is registered
         None if stage is None else graph_or_none(stage, state.function),
     )
 )
@@ -125,7 +125,7 @@ def chosen_view(state: State, side: Side) -> StageView | Exception:
 @derived(
     lambda state, side: (
         *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
-        # names may lead elsewhere by now
+        # a name resolves to something else once that is registered
         None if stage is None else graph_or_none(stage, state.function),
         None if state.reference else _shared_layout(state),
     )

@@ -227,7 +227,7 @@ def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
         if any(len(graph_of(one, function).nodes) > most for one in (parent, stage)):
             return -1
         with limited("the count of changes", parent, stage):
-            # which histories are made of as well
+            # the diff that histories cache, too
             found = diff_beside(parent, stage, function, is_before=True)
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1

@@ -312,11 +312,6 @@ def _matched_functions(before: Stage, after: Stage) -> Alignment[str, MatchedBy]
     return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
 
 
-@kept_by_stage
-def _names_after(before: Stage, after: Stage) -> Mapping[str, str]:
-    return _matched_functions(before, after).partners
-
-
 def _pairs_along(stages: Sequence[Stage]) -> Alignment[str, MatchedBy]:
     """Match the functions of the first and the last stage through those in between."""
     first, *others = (_matched_functions(*step) for step in pairwise(stages))
@@ -332,7 +327,7 @@ def _links_along(stages: Sequence[Stage], pair: tuple[str, str]) -> NodeLinks:
     found: Step | None = None
     name = pair[0]
     for before, after in pairwise(stages):
-        name_after = _names_after(before, after)[name]
+        name_after = _matched_functions(before, after).partners[name]
         step = _step(before, after, name, name_after)
         found = step if found is None else compose_steps(found, step)
         name = name_after
@@ -348,7 +343,7 @@ def _step(before: Stage, after: Stage, name: str, name_after: str) -> Step:
         is_matched = callee in names and names[callee] == other
         return _step(before, after, callee, other) if is_matched else None
 
-    names = _names_after(before, after)
+    names = _matched_functions(before, after).partners
     functions = before.module[name], after.module[name_after]
     sides = [isinstance(each, relax.Function) for each in functions]
     if all(sides):

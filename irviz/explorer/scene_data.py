@@ -8,6 +8,7 @@ from functools import cache
 from math import prod
 from xml.etree import ElementTree
 
+from irviz.explorer.loop_pictures import loop_picture
 from irviz.explorer.pictures import (
     caption,
     compared,
@@ -61,23 +62,26 @@ _THEME = get_theme("page")
     lambda state: (
         *(scene(state, "current"), state.reference and scene(state, "reference"), state.function),
         *(state.view, state.function_runs.traces.get(state.stage_id)),
-        *(state.function_runs.traces.get(state.reference), compared(state)),
+        *(state.function_runs.traces.get(state.reference), compared(state), loop_picture(state)),
         *(*dimmed(state, "current"), "", *(dimmed(state, "reference") if state.reference else ())),
     )
 )
 def scene_data(state: State) -> Scene:
     """Return the scene; `moved` is left to the caller, who knows what was shown before."""
-    both = compared(state)
+    both, loops = compared(state), loop_picture(state)
     views = [view_or_none(state, "current")]
     if state.reference:
         views.append(view_or_none(state, "reference"))
     changes = list(_changes(both)) if isinstance(both, ComparedViews) else []
+    if loops is not None:
+        changes = list(loops.changes)
     return {
         "key": scene_key(state),
         "function": visible(state.function),
         "current": picture(state, "current"),
         "reference": picture(state, "reference") if state.reference else None,
-        "summary": _summary(both),
+        "loops": None if loops is None else loops.shown,
+        "summary": _summary(both) if loops is None else loops.summary,
         "changes": changes,
         "legend": _legend([view for view in views if view is not None], changes),
         "moved": [],

@@ -1,4 +1,4 @@
-"""Draw the diff of a loop nest: before and after, side by side."""
+"""Draw a loop nest as a listing, or its diff: before and after, side by side."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 
 from irviz.model.diff.align_loop_nests import Link, RowMark, Side, SideBySide, side_by_side
 from irviz.model.diff.diff_result import LoopNestDiff
-from irviz.model.diff.loop_nest_rows import Row, RowKind
+from irviz.model.diff.loop_nest_rows import Row, RowKind, listing
 from irviz.model.loop_nest import LoopNest
-from irviz.view.geometry import Point, Rect
+from irviz.view.figure import Figure
+from irviz.view.geometry import Point, Rect, Size
 from irviz.view.svg_primitives import (
     add,
     add_rect,
@@ -22,19 +23,22 @@ from irviz.view.svg_primitives import (
     add_tooltip,
     path,
     printable,
+    px,
     shorten,
+    svg_document,
+    svg_text,
     text_width,
 )
-from irviz.view.theme import Theme, mix_colours
+from irviz.view.theme import Theme, get_theme, mix_colours
 
 _SIZE, _SIGN_SIZE = 11.0, 12.5
 _ADVANCE = text_width("0", _SIZE)
 _LINE_HEIGHT, _BASELINE = 16.0, 11.7
 _INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
-_PAD, _WORD_GAP = 7.0, 12.0
+_PAD, _WORD_GAP, _MARGIN = 7.0, 12.0, 8.0
 _LINKS_WIDTH = 76.0
-MAX_WIDTH, _MIN_WIDTH = 460.0, 190.0
-"""The widths of a row's text, its indentation included, and without it."""
+MAX_WIDTH, _ALONE_WIDTH, _MIN_WIDTH = 460.0, 900.0, 190.0
+"""The widths of a row's text, its indentation included, beside others and alone; and without it."""
 _MAX_CHARACTERS, _MAX_TOOLTIP = 240, 2000
 _MAX_ROWS = 1000
 TINT = 0.08
@@ -110,6 +114,48 @@ def draw_loop_nest_diff(
     return _Picture(sides, theme, max_width, folding, say).draw(parent)
 
 
+class LoopFigure(NamedTuple):
+    """A picture of the loops of a PrimFunc; `after` is where the nest after begins, in px."""
+
+    figure: Figure
+    after: float
+
+
+def draw_loops(
+    nests: tuple[LoopNest | None, LoopNest | None],
+    diff: LoopNestDiff | None,
+    node_ids: tuple[Mapping[str, str], Mapping[str, str]],
+    theme: str = "course",
+    *,
+    is_compared: bool,
+) -> LoopFigure:
+    """Draw the loops of a PrimFunc for the explorer: before and after, or the latter as they are.
+
+    Args:
+        nests: The loop nests before and after.
+        diff: What became of the loop nest; None if one of the two is missing.
+        node_ids: The graph's node for the id of each loop, block, statement and buffer, before and
+            after. The rows have it as `data-node`.
+        theme: The name of the theme; "page" for the page's own.
+    """
+    colours, after = get_theme(theme), nests[1]
+    picture = ElementTree.Element("g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
+    if not is_compared:
+        rows = listing(after) if after else []
+        sides = SideBySide(Side([]), Side(rows), [(None, at) for at in range(len(rows))], (), {})
+        drawn = _Picture(sides, colours, _ALONE_WIDTH, is_page=True).draw(picture)
+    else:
+        drawn = _Picture(side_by_side(nests, diff), colours, MAX_WIDTH, is_page=True).draw(picture)
+    for row in picture.iterfind("g/g"):
+        kind, side, *_ = row.get("class", "").split()
+        if kind == "row":
+            row.set("data-node", node_ids[side == "after"].get(row.get("data-node", ""), ""))
+    size = Size(drawn.width + 2 * _MARGIN, drawn.height + 2 * _MARGIN)
+    root = svg_document(size, "loops", "loops", colours)
+    root.append(picture)
+    return LoopFigure(Figure(svg_text(root), *size), drawn.after + _MARGIN)
+
+
 class _Cell(NamedTuple):
     """A row as drawn: its lines, where it is, and what became of it."""
 
@@ -136,10 +182,12 @@ class _Picture:
         sides: SideBySide,
         theme: Theme,
         max_width: float,
-        folding: Folding,
-        say: Callable[[str], str],
+        folding: Folding = USUAL,
+        say: Callable[[str], str] = str,
+        *,
+        is_page: bool = False,
     ) -> None:
-        self._theme, self._say = theme, say
+        self._theme, self._say, self._is_page = theme, say, is_page
         self._grounds = {
             change: mix_colours(theme.background, colour, TINT)
             for change, colour in theme.changes.items()
@@ -195,10 +243,13 @@ class _Picture:
             f"row {column.name} {mark.change if mark else 'same'}",
             data_node=row.node,
         )
-        if mark:
+        if mark or self._is_page:  # where all of a row is clicked
             rect = Rect.at((column.left, y), column.right - column.left, _height(cell))
-            add_rect(group, rect, fill=self._grounds[mark.change])
-        colour = self._theme.text if mark else self._theme.quiet_text
+            fill = self._grounds[mark.change] if mark else "none"
+            style = {"pointer_events": "all"} if self._is_page else {}
+            add_rect(group, rect, "ground" if self._is_page else "", fill=fill, **style)
+        is_quiet = mark is None and bool(self._columns[0].cells)
+        colour = self._theme.quiet_text if is_quiet else self._theme.text
         x = column.left + column.gutter + _indent(row)
         for number, parts in enumerate(cell.lines):
             at = x + (_HANGING if number else 0.0), y + _BASELINE + number * _LINE_HEIGHT

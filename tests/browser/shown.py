@@ -16,7 +16,7 @@ class Shown:
 
     def wait(self) -> Shown:
         """Wait until a picture is drawn."""
-        self.root.locator("svg.irviz .node").first.wait_for()
+        self.root.locator("svg.irviz :is(.node, .row)").first.wait_for()
         return self
 
     # --- the graph ---

@@ -131,6 +131,18 @@ class Picture(TypedDict):
     groups: dict[str, Group]
 
 
+class Loops(TypedDict):
+    """The loops of a PrimFunc.
+
+    `svg` has the nest before, if there is one, beside that after, which begins at `after` px. Each
+    row has a node of the picture as `data-node`. `error` says why there is none.
+    """
+
+    svg: str
+    after: float
+    error: str
+
+
 class Change(TypedDict):
     """What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕."""
 
@@ -152,13 +164,15 @@ class Scene(TypedDict):
 
     Two scenes of the same `key` are the same stages and function, perhaps with something opened or
     closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
-    stays. `part` says what `LookAround` shows, "" for the whole function.
+    stays. `part` says what `LookAround` shows, "" for the whole function. `loops` are there where
+    the function is a PrimFunc.
     """
 
     key: str
     function: str
     current: Picture | None
     reference: Picture | None
+    loops: Loops | None
     summary: str
     changes: list[Change]
     legend: list[LegendEntry]

@@ -268,16 +268,20 @@ def _heading(diff: FunctionDiff) -> str:
 def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
     """Yield what became of changed blocks and buffers, one per line."""
     for block in diff.blocks:
-        words = [f"loop {each}" for each in block.changed_loops]
-        words += [_block_difference(each) for each in block.differences]
         if block.change is not LoopChange.SAME:
-            is_plain = block.change is LoopChange.CHANGED and words
-            change = "; ".join([*([] if is_plain else [_block_change(block)]), *words])
-            yield Line("#", f"  block {block.name}: {change}")
+            yield Line("#", f"  block {block.name}: {block_words(block)}")
     for buffer in diff.buffers:
         if buffer.change is not LoopChange.SAME:
             words = [str(each) for each in buffer.differences] or [buffer.change.value]
             yield Line("#", f"  buffer {buffer.after or buffer.before}: {'; '.join(words)}")
+
+
+def block_words(block: BlockDiff) -> str:
+    """Describe what became of a changed block and of the loops around it, in one line."""
+    words = [f"loop {each}" for each in block.changed_loops]
+    words += [_block_difference(each) for each in block.differences]
+    is_plain = block.change is LoopChange.CHANGED and words
+    return "; ".join([*([] if is_plain else [_block_change(block)]), *words])
 
 
 _PREPOSITIONS = {

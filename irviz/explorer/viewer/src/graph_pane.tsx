@@ -113,7 +113,7 @@ function FlipButton({ shown }: { shown: Signal<Side> }) {
 }
 
 /** Say which stage a picture is of, and what is to be known of it. */
-function Caption({ scene, side }: { scene: Scene; side: Side }) {
+export function Caption({ scene, side }: { scene: Scene; side: Side }) {
   const picture = scene[side];
   if (!picture) return null;
   return (

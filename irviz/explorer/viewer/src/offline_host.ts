@@ -118,7 +118,7 @@ export function fileHost(recording: Recording): Host {
       functions: other?.functions ?? [],
       scene: {
         ...{ key, function: name, current, reference: null, part: "" },
-        ...{ summary: "", changes: [], legend: [], moved: [] },
+        ...{ summary: "", loops: null, changes: [], legend: [], moved: [] },
       },
       status: { ...traits.status, words: "", isError: false, verdict: "" },
     };

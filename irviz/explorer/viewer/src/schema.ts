@@ -91,6 +91,16 @@ export interface Picture {
   groups: Record<string, Group>;
 }
 
+/** The loops of a PrimFunc.
+ *
+ * `svg` has the nest before, if there is one, beside that after, which begins at `after` px. Each
+ * row has a node of the picture as `data-node`. `error` says why there is none. */
+export interface Loops {
+  svg: string;
+  after: number;
+  error: string;
+}
+
 /** What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕. */
 export interface Change {
   sign: string;
@@ -109,12 +119,14 @@ export interface LegendEntry {
  *
  * Two scenes of the same `key` are the same stages and function, perhaps with something opened or
  * closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
- * stays. `part` says what `LookAround` shows, "" for the whole function. */
+ * stays. `part` says what `LookAround` shows, "" for the whole function. `loops` are there where
+ * the function is a PrimFunc. */
 export interface Scene {
   key: string;
   function: string;
   current: Picture | null;
   reference: Picture | null;
+  loops: Loops | null;
   summary: string;
   changes: Change[];
   legend: LegendEntry[];

@@ -23,8 +23,10 @@ export interface Viewport {
   scale: number;
 }
 
-/** What is shown in the middle: the graph, the text, or both. */
-export type Layout = "graph" | "split" | "text";
+/** What is shown in the middle: the graph, the loops of a PrimFunc, the text, or one above the text. */
+export type Layout = "graph" | "loops" | "split" | "text";
+
+export const hasText = (layout: Layout) => layout === "split" || layout === "text";
 
 /** How wide the viewer is: the limits are those of the container queries in viewer.css. */
 type Width = "wide" | "medium" | "narrow";
@@ -65,7 +67,9 @@ export interface State extends Shared {
   readonly viewport: Signal<Viewport | null>;
   /** A fitted picture is all seen, however small its text is then. */
   readonly fitsAll: Signal<boolean>;
-  readonly layout: Signal<Layout>;
+  readonly layout: ReadonlySignal<Layout>;
+  /** Show something else in the middle. A PrimFunc's loops are shown until its graph is chosen. */
+  choose(layout: Layout): void;
   /** The change that was gone to last, by its place in the scene's list; -1 for none. */
   readonly change: Signal<number>;
   /** The change that is looked at: it was gone to, or a node of it was selected since. */
@@ -248,6 +252,12 @@ export function createState(host: Host, ended: AbortSignal): State {
     }),
   );
 
+  const chosen = signal<Layout>(shared.panes.peek().includes("graph") ? "loops" : "text");
+  const layout = computed<Layout>(() => {
+    const hasNoLoops = shared.scene.value.loops === null;
+    return chosen.value === "loops" && hasNoLoops ? "graph" : chosen.value;
+  });
+
   const viewport = signal<Viewport | null>(null);
   const fitsAll = signal(false);
   return {
@@ -256,7 +266,11 @@ export function createState(host: Host, ended: AbortSignal): State {
     hovered: signal({ node: "", side: "current" }),
     viewport,
     fitsAll,
-    layout: signal(shared.panes.peek().includes("graph") ? "graph" : "text"),
+    layout,
+    choose(wanted) {
+      const isGraphOfRelax = wanted === "graph" && shared.scene.peek().loops === null;
+      chosen.value = isGraphOfRelax ? "loops" : wanted;
+    },
     change,
     changeAt,
     centreGroup: signal(""),

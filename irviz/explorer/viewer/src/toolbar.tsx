@@ -14,9 +14,17 @@ import type { Layout, MenuItem, State } from "./state";
 
 const LAYOUTS: readonly { layout: Layout; label: string; words: string }[] = [
   { layout: "graph", label: "Graph", words: "Show the graph" },
-  { layout: "split", label: "Split", words: "Show the graph above the text" },
+  { layout: "loops", label: "Loops", words: "Show the loops of the PrimFunc" },
+  { layout: "split", label: "Split", words: "Show it above the text" },
   { layout: "text", label: "Text", words: "Show the TVMScript" },
 ];
+
+/** The layouts, of which some cannot be chosen: only a PrimFunc has loops. */
+const layouts = (state: State) =>
+  LAYOUTS.map((one) => ({
+    ...one,
+    isDisabled: one.layout === "loops" && state.scene.value.loops === null,
+  }));
 
 function functionChoices(state: State): MenuItem[] {
   return state.functions.peek().map(({ name, kind }) => ({
@@ -141,15 +149,14 @@ function Breadcrumb({ state }: { state: State }) {
 function LayoutChoice({ state }: { state: State }) {
   return (
     <fieldset class="irviz-segments" aria-label="What is shown">
-      {LAYOUTS.map(({ layout, label, words }) => (
+      {layouts(state).map(({ layout, label, words, isDisabled }) => (
         <Button
           key={layout}
           icon={layout}
-          title={words}
+          title={isDisabled ? "Only a PrimFunc has loops: double-click a call of one" : words}
+          isDisabled={isDisabled}
           isPressed={state.layout.value === layout}
-          onPress={() => {
-            state.layout.value = layout;
-          }}
+          onPress={() => state.choose(layout)}
         >
           <span>{label}</span>
         </Button>
@@ -256,12 +263,11 @@ function toggleFull(state: State) {
 /** Everything of the toolbar as a menu, for where it has no room. */
 function everything(state: State): MenuItem[] {
   const { status } = state;
-  const items: MenuItem[] = LAYOUTS.map(({ layout, words }) => ({
+  const items: MenuItem[] = layouts(state).map(({ layout, words, isDisabled }) => ({
     label: words,
+    isDisabled,
     isChecked: state.layout.peek() === layout,
-    run: () => {
-      state.layout.value = layout;
-    },
+    run: () => state.choose(layout),
   }));
   const add = (item: MenuItem) => items.push(item);
   if (state.rows.peek().length > 1) {

@@ -12,6 +12,7 @@ import { Help } from "./help";
 import { type AnyModel, type Host, liveHost } from "./host";
 import { NodePane } from "./inspector";
 import { pressKey } from "./keys";
+import { LoopsPane } from "./loops_pane";
 import { MenuLayer } from "./menu";
 import { fileHost } from "./offline_host";
 import { showPage } from "./offline_page";
@@ -21,7 +22,7 @@ import { Rail } from "./rail";
 import type { Download, Recording } from "./schema";
 import { ScriptPane } from "./script_pane";
 import { Splitter } from "./splitter";
-import { createState, type State } from "./state";
+import { createState, hasText, type State } from "./state";
 import { Banner, Status } from "./status";
 import { hideStill } from "./still_picture";
 import { followTheme } from "./theme";
@@ -29,14 +30,16 @@ import { Toolbar } from "./toolbar";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 
-/** The graph, the text, or both. */
+/** The graph or loops, the text, or both. */
 function Centre({ state, sizes }: { state: State; sizes: Sizes }) {
   const layout = state.layout.value;
   const hasGraph = state.shows("graph") && (layout !== "text" || !state.shows("script"));
-  const hasScript = state.shows("script") && (layout !== "graph" || !state.shows("graph"));
+  const hasScript = state.shows("script") && (hasText(layout) || !state.shows("graph"));
+  const loops = layout === "graph" ? null : state.scene.value.loops;
   return (
     <div class="irviz-centre" data-both={hasGraph && hasScript ? "" : undefined}>
-      {hasGraph && <GraphPane state={state} />}
+      {hasGraph && loops && <LoopsPane state={state} loops={loops} />}
+      {hasGraph && !loops && <GraphPane state={state} />}
       {hasGraph && hasScript && (
         <Splitter
           sizes={sizes}
@@ -179,7 +182,7 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
         else if (!isFull && fullscreenElement === root) void root.ownerDocument.exitFullscreen();
       }),
       effect(() => {
-        const hasScript = state.layout.value !== "graph";
+        const hasScript = hasText(state.layout.value);
         if (hasScript !== state.hasScript.peek()) state.set("hasScript", hasScript);
       }),
       effect(() => {

@@ -21,7 +21,7 @@ const picture = (stage: string, names: readonly string[]): Picture => ({
 });
 const scene = (name: string, stage: string, reference = ""): Scene => ({
   ...{ key: `${name}/${stage}/${reference}`, function: name, summary: "" },
-  ...{ changes: [], legend: [], moved: [], part: "" },
+  ...{ loops: null, changes: [], legend: [], moved: [], part: "" },
   current: picture(stage, ["a", `b${stage}`]),
   reference: reference ? picture(reference, ["a"]) : null,
 });

@@ -18,6 +18,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_name, file_of
+from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.runner import RUN, Job, Work, in_steps
@@ -75,7 +76,8 @@ _WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
 _PICTURE, _TOLD, _TRIES = "picture", "what is drawn is told", "tries"
-_COUNTS, _FEW_COUNTS, _FILE, _SCRIPT = "counts", "few counts", "file", "script"
+_COUNTS, _FEW_COUNTS, _FUNCTIONS = "counts", "few counts", "functions"
+_FILE, _SCRIPT = "file", "script"
 """The keys of jobs of which only the newest is wanted."""
 _Made = str | File
 """Progress messages of a file, and finally the file."""
@@ -118,6 +120,7 @@ class Effects:
             self._count_changes(state)
         if state is before or not unchanged(_looked_at(state), _looked_at(before)):
             self._draw_ahead(state)
+            self._compare_functions(state)
 
     def _look(self, state: State, before: State) -> None:
         """Draw what was asked for; the state changes when that is there."""
@@ -150,6 +153,20 @@ class Effects:
             few = in_steps(iter_change_counts(state, most=FEW_NODES))
             self._runner.replace(_FEW_COUNTS, few, told=self._tell_counts)
         self._runner.replace(_COUNTS, self._count, told=self._tell_counts, delay=_IDLE_SECONDS)
+
+    def _compare_functions(self, state: State) -> None:
+        """Find out what became of each function, at once where they are listed for a lost one."""
+        key = functions_key(state)
+        if key is None or key in state.function_changes:
+            self._runner.drop(_FUNCTIONS)
+            return
+        is_lost = not state.has_function(state.stage_id)
+        self._runner.replace(
+            _FUNCTIONS,
+            lambda _: actions.Report(key, function_changes(state, key)),
+            self._store.dispatch,
+            delay=_AHEAD_SECONDS if is_lost else _IDLE_SECONDS,
+        )
 
     def _count(self, job: Job) -> None:
         """Count how much the other stages changed, while the user is idle."""

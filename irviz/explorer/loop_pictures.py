@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tvm import tirx
 
 from irviz.errors import NotFoundError
+from irviz.explorer.function_changes import SAME_LOOPS, loop_summary
 from irviz.explorer.pictures import graph_or_none
 from irviz.explorer.state import State, derived
 from irviz.explorer.viewer.schema import Change, Loops
@@ -19,7 +19,6 @@ from irviz.model.diff.diff_result import (
     FunctionChange,
     FunctionDiff,
     LoopChange,
-    LoopNestDiff,
 )
 from irviz.model.graph.graph import NodeKind
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block
@@ -40,7 +39,6 @@ _SIGNS = {
     LoopChange.REORDERED: "↕",
 }
 """The sign of what became of a block; "~" for anything else."""
-_SAME = "the loops do not differ"
 
 
 class LoopPicture(NamedTuple):
@@ -84,9 +82,13 @@ def _drawn(state: State) -> LoopPicture:
         return LoopPicture(shown)
     if loops is None:
         is_same = diff.change is FunctionChange.SAME
-        return LoopPicture(shown, _SAME if is_same else diff.change.value)
-    changes = tuple(_change(block, ids[0], ids[1]) for block in loops.blocks if _differs(block))
-    return LoopPicture(shown, _summary(loops), changes)
+        return LoopPicture(shown, SAME_LOOPS if is_same else diff.change.value)
+    changes = tuple(
+        _change(block, ids[0], ids[1])
+        for block in loops.blocks
+        if block.change is not LoopChange.SAME
+    )
+    return LoopPicture(shown, loop_summary(loops), changes)
 
 
 def _diff(state: State) -> FunctionDiff:
@@ -132,10 +134,6 @@ def _node_ids(stage: Stage, nest: LoopNest) -> Mapping[str, str]:
     return found
 
 
-def _differs(block: BlockDiff) -> bool:
-    return block.change is not LoopChange.SAME
-
-
 def _change(block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str]) -> Change:
     def nodes(ids: Sequence[str], known: Mapping[str, str]) -> list[str]:
         return list(dict.fromkeys(known[one] for one in ids if known.get(one)))
@@ -146,25 +144,3 @@ def _change(block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str
         "reference": nodes(block.before, before),
         "current": nodes(block.after, after),
     }
-
-
-def _summary(diff: LoopNestDiff) -> str:
-    """Count what became of loops, blocks and buffers, as in `1 loop split · 1 block moved`."""
-    counts: Counter[tuple[str, str]] = Counter(_counted(diff))
-    words = [f"{n:,} {what}{'s' * (n > 1)} {change}" for (what, change), n in counts.items()]
-    return " · ".join(words) or _SAME
-
-
-def _counted(diff: LoopNestDiff) -> Iterator[tuple[str, str]]:
-    plain = (LoopChange.SAME, LoopChange.CHANGED)
-    for block in diff.blocks:
-        for group in block.changed_loops:
-            changes = [one for one in group.changes if one is not LoopChange.SAME]
-            yield from (("loop", one.value) for one in changes or [LoopChange.CHANGED])
-        if block.change not in plain or (_differs(block) and not block.changed_loops):
-            yield "block", block.change.value
-    for buffer in diff.buffers:
-        if buffer.change is not LoopChange.SAME:
-            yield "buffer", buffer.change.value
-    for _ in diff.statements:
-        yield "statement", LoopChange.CHANGED.value

@@ -20,6 +20,7 @@ from irviz.explorer.state import (
     Clipboard,
     ComparisonKey,
     Failure,
+    FunctionsKey,
     Inquiry,
     Message,
     Preview,
@@ -269,6 +270,10 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             there = set(state.session.stages)
             kept = {key: count for key, count in state.changes.items() if key[0] in there}
             return replace(state, changes={**kept, **answer})
+        case FunctionsKey(), Mapping():
+            there = set(state.session.stages)
+            known = {k: one for k, one in state.function_changes.items() if there.issuperset(k)}
+            return replace(state, function_changes={**known, key: answer})
         case ComparisonKey(), DivergenceReport():
             return replace(state, report=answer)
         case ComparisonKey(traces=traces), _:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from math import prod
 from xml.etree import ElementTree
 
+from irviz.explorer.function_changes import node_summary
 from irviz.explorer.loop_pictures import loop_picture
 from irviz.explorer.pictures import (
     caption,
@@ -26,7 +26,7 @@ from irviz.explorer.viewer.schema import (
     Picture,
     Scene,
 )
-from irviz.model.diff.diff_result import NodeChange, NodeDiff
+from irviz.model.diff.diff_result import NodeDiff
 from irviz.model.folding.expansion import repeat_copies
 from irviz.model.graph.graph import (
     Graph,
@@ -262,23 +262,12 @@ def _names(diff: NodeDiff) -> str:
 
 
 def _summary(both: ComparedViews | Exception | None) -> str:
-    """Count the changes, as in `3 changed · 5 → 1 fused`, or say why they are unknown."""
+    """Count the changes, or say why they are unknown."""
     if both is None:
         return ""
     if not isinstance(both, ComparedViews):
         return visible(f"not compared: {both}")
-    counts: Counter[str] = Counter()
-    joined: dict[str, list[int]] = {}
-    for diff in both.diff.changed_nodes:
-        if len(diff.before) == len(diff.after) == 1 or not diff.before or not diff.after:
-            counts[diff.change.value] += max(len(diff.before), len(diff.after))
-        else:
-            sums = joined.setdefault(diff.change.value, [0, 0])
-            sums[0] += len(diff.before)
-            sums[1] += len(diff.after)
-    words = [f"{counts[one.value]:,} {one.value}" for one in NodeChange if counts[one.value]]
-    words += [f"{before:,} → {after:,} {word}" for word, (before, after) in joined.items()]
-    return " · ".join(words) or "no node differs"
+    return node_summary(both.diff.changed_nodes) or "no node differs"
 
 
 # --- the legend --------------------------------------------------------------------------------

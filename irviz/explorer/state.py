@@ -90,6 +90,13 @@ class ChangesKey(NamedTuple):
     """Identifies the counts of what stages changed."""
 
 
+class FunctionsKey(NamedTuple):
+    """Identifies the comparison of all functions of two stages."""
+
+    before: Stage
+    after: Stage
+
+
 class StepsKey(NamedTuple):
     """Identifies a measurement of a schedule's steps, of which `stage` is the last."""
 
@@ -294,6 +301,7 @@ class State:
         preview: What the transform that was tried last would do, None for nothing.
         changes: How many nodes differ from the parent's, by stage and function, as far as that was
             counted; -1 where it cannot be.
+        function_changes: What became of each function between two stages, where that was asked for.
         clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
         making: The file that is being made, None for none.
@@ -339,6 +347,9 @@ class State:
     fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
     preview: Preview | None = None
     changes: Mapping[tuple[Stage, str], int] = field(default_factory=dict)
+    function_changes: Mapping[FunctionsKey, Mapping[str, tuple[str, int]]] = field(
+        default_factory=dict
+    )
     clipboard: Clipboard = Clipboard()
     file: File | None = None
     making: Making | None = None

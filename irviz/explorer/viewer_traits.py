@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
 from typing import Any
 
+from irviz.explorer.function_changes import functions_key
 from irviz.explorer.pictures import graph_or_error, scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import block_lines, scripts
@@ -104,12 +105,23 @@ def title(session: Session) -> str:
     return visible(files[0] if files else "IRModule" if label == INITIAL else label)
 
 
-@derived(lambda state: (state.stage.module,))
+@derived(lambda state: (state.stage.module, _function_changes(state)))
 def functions(state: State) -> list[FunctionRow]:
-    """Return the functions that can be drawn."""
+    """Return the functions that can be drawn, with what became of them."""
     kinds = {one.name: one.kind for one in contents(state.stage.module).functions}
     names = state.session.functions[:_MOST_FUNCTIONS]
-    return [{"name": name, "kind": _kind(kinds.get(name, ""))} for name in names]
+    known = _function_changes(state) or {}
+    rows: list[FunctionRow] = []
+    for name in names:
+        words, count = known.get(name, ("", -1))
+        kind = _kind(kinds.get(name, ""))
+        rows.append({"name": name, "kind": kind, "words": visible(words), "changes": count})
+    return rows
+
+
+def _function_changes(state: State) -> Mapping[str, tuple[str, int]] | None:
+    key = functions_key(state)
+    return None if key is None else state.function_changes.get(key)
 
 
 def _kind(kind: str) -> str:

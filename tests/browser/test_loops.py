@@ -50,3 +50,28 @@ def test_loops_are_shown_of_a_prim_func_until_its_graph_is_chosen(offline: Any) 
     expect(loops).to_have_count(0)
     functions.get_by_role("button", name="relu0 PrimFunc").click()
     expect(loops).to_be_visible()
+
+
+def test_the_functions_of_a_stage_without_the_shown_one_are_listed_with_their_changes(
+    lab: Any,
+) -> None:
+    lab.do(
+        "import tvm\n"
+        "from irviz.course.mm_relu import MyModule as MatMulRelu, lecture_schedule\n"
+        "def without_main(mod):\n"
+        "    kept = {v: f for v, f in mod.functions.items() if v.name_hint != 'main'}\n"
+        "    return tvm.IRModule(kept)\n"
+        "both = tvm.IRModule({**MatMulRelu.functions, **MyModule.functions})\n"
+        "session = irviz.Session(both).apply(without_main)"
+        ".schedule('mm_relu', lecture_schedule).select_function('mm_relu')"
+    )
+    viewer = lab.show("session.checkout('0').select_function('main')")
+    viewer.stage("split loop").click()
+    table = viewer.root.get_by_role("region", name="Functions of this stage")
+    expect(table.get_by_role("alert")).to_contain_text("has no function 'main'")
+    rows = table.locator("tbody tr")
+    expect(rows.first).to_contain_text("mm_relu")
+    expect(rows.first).to_contain_text("1 loop split")
+    expect(rows.nth(1)).to_contain_text("unchanged")
+    rows.first.get_by_role("button").click()
+    expect(viewer.root.get_by_role("application", name="loops of mm_relu")).to_be_visible()

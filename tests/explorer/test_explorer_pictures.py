@@ -219,14 +219,13 @@ def test_two_stages_that_cannot_be_compared_are_drawn_and_it_is_said_why(explore
     assert explorer.explorer.scene["changes"] == []
 
 
-def test_prim_funcs_are_drawn_side_by_side_and_said_not_to_be_compared(explorer):
+def test_prim_funcs_are_drawn_side_by_side_and_compared_by_their_loops(explorer):
     explorer.choose("1")
     explorer.focus("add")
     explorer.compare("4")
     check_drawn(explorer.canvas, "1")
     check_drawn(explorer.other, "4")
-    words = "not compared: 'add' is not compared node by node: only Relax functions with nodes are"
-    assert explorer.explorer.scene["summary"] == words
+    assert explorer.explorer.scene["summary"] == "the loops do not differ"
 
 
 # --- files -------------------------------------------------------------------------------------

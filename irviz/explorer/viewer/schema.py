@@ -66,10 +66,15 @@ class StageRow(TypedDict):
 
 
 class FunctionRow(TypedDict):
-    """A function of the module: `kind` is "Relax", "PrimFunc" or another class."""
+    """A function of the module: `kind` is "Relax", "PrimFunc" or another class.
+
+    `words` says what became of it, "" for nothing, and `changes` how much, -1 where unknown.
+    """
 
     name: str
     kind: str
+    words: str
+    changes: int
 
 
 class NodeFacts(TypedDict):

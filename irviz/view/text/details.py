@@ -46,7 +46,8 @@ _FOLDED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
 _BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
 _MAX_USERS = 12
 _MAX_COPIES = 6
-_MAX_FUNCTIONS = 60
+_MAX_FUNCTIONS = 20
+_MAX_VALUE = 30
 _MAX_NUMBERS = 8
 
 
@@ -84,15 +85,20 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
 
 
 def module_html(contents: ModuleContents) -> Markup:
-    """List the functions of a module, at most 60, and its attributes."""
+    """List the functions of a module, at most 20, and its attributes."""
     facts = []
     for function in contents.functions[:_MAX_FUNCTIONS]:
         words = [function.kind, *(["private"] if function.is_private else [])]
-        words += [f"{name} = {value}" for name, value in function.attributes]
+        words += [f"{name} = {_start(value)}" for name, value in function.attributes]
         facts.append((function.name, ", ".join(words)))
     if len(contents.functions) > _MAX_FUNCTIONS:
         facts.append(("…", f"{len(contents.functions) - _MAX_FUNCTIONS} more"))
     return _details("module", (*facts, *contents.attributes))
+
+
+def _start(value: str) -> str:
+    """Return the first characters: a target has hundreds, which are in the text."""
+    return value if len(value) <= _MAX_VALUE else f"{value[: _MAX_VALUE - 1]}…"
 
 
 def copies_html(copies: RepeatCopies, graph: Graph) -> Markup:

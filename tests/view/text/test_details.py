@@ -128,9 +128,11 @@ def test_what_has_no_source_shows_none(line, behind, headings):
 
 
 def test_a_module_lists_its_functions_and_cuts_a_long_list():
-    many = tuple(FunctionInfo(f"f<{i}>", "PrimFunc", True, (("a", "&"),)) for i in range(61))
+    long = (("a", "&"), ("target", "t" * 500))
+    many = tuple(FunctionInfo(f"f<{i}>", "PrimFunc", True, long) for i in range(21))
     page = module_html(ModuleContents(many, (("device_num", "2"),)))
-    assert "<dt>f&lt;0&gt;</dt><dd>PrimFunc, private, a = &amp;</dd>" in page
+    assert "<dt>f&lt;0&gt;</dt><dd>PrimFunc, private, a = &amp;, target = ttt" in page
+    assert "t" * 40 not in page
     assert "<dt>…</dt><dd>1 more</dd>" in page
     assert "<dt>device_num</dt><dd>2</dd>" in page
 

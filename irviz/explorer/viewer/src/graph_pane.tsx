@@ -6,6 +6,7 @@ import { useAwaitedStage } from "./awaited_stage";
 import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
+import { FunctionTable } from "./function_table";
 import { Legend } from "./legend";
 import { groupAt, groupRects } from "./open_groups";
 import type { DrawnPicture } from "./picture_index";
@@ -59,15 +60,17 @@ export function GraphPane({ state }: { state: State }) {
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
   const shown = isFlip ? [flipped.value] : sides;
   const isOutdated = useAwaitedStage(state) !== undefined;
+  const isLost = isFunctionLost(scene) && state.functions.value.length > 0;
   return (
     <section ref={element} class="irviz-graph-pane" aria-label="Graph">
-      {scene.reference ? (
+      {scene.reference && !isLost ? (
         <div class="irviz-graph-head">
           <ChangeBar state={state} />
           {isFlip ? <FlipButton shown={flipped} /> : null}
         </div>
       ) : null}
-      <div class={isOutdated ? "irviz-pictures irviz-outdated" : "irviz-pictures"}>
+      {isLost ? <FunctionTable state={state} /> : null}
+      <div class={isOutdated ? "irviz-pictures irviz-outdated" : "irviz-pictures"} hidden={isLost}>
         {shown.map((side) => (
           <div key={side} class="irviz-picture">
             <Caption scene={scene} side={side} />
@@ -98,6 +101,10 @@ export function GraphPane({ state }: { state: State }) {
     </section>
   );
 }
+
+/** Tell whether no stage that is shown has the function that is looked at. */
+const isFunctionLost = ({ current, reference }: Scene) =>
+  current !== null && current.instead.length > 0 && !current.svg && !reference?.svg;
 
 /** Show the other stage in the place of the one that is shown. */
 function FlipButton({ shown }: { shown: Signal<Side> }) {

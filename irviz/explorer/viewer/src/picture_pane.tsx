@@ -2,9 +2,9 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { Button } from "./button";
 import { counterparts } from "./counterparts";
 import { followGestures } from "./gestures";
+import { Instead } from "./instead";
 import { ARROWS, type Arrow, nextNode } from "./neighbours";
 import { OverviewMap } from "./overview_map";
 import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture_index";
@@ -52,16 +52,7 @@ export function PicturePane({ state, view, hasMap }: Props) {
       {view.error.value ? (
         <div class="irviz-canvas-error" role="alert">
           <p>{view.error}</p>
-          {picture?.instead.map((name) => (
-            <Button
-              key={name}
-              title={`Show ${name} of this stage`}
-              isDisabled={!state.can("Focus")}
-              onPress={() => state.ask({ action: "Focus", function: name })}
-            >
-              Show {name}
-            </Button>
-          ))}
+          <Instead state={state} names={picture?.instead ?? []} />
         </div>
       ) : null}
       {hasMap ? <OverviewMap view={view} /> : null}

@@ -318,17 +318,17 @@ function Functions({ state }: { state: State }) {
     <nav class="irviz-functions" aria-label="Functions">
       <h3>Functions</h3>
       <ul>
-        {rows.map(({ name, kind }) => (
+        {rows.map(({ name, kind, words, changes }) => (
           <li key={name}>
             <button
               type="button"
               aria-current={name === state.scene.value.function}
-              title={`${name}, ${kind}`}
+              title={[name, kind, words].filter(Boolean).join(", ")}
               disabled={!state.can("Focus")}
               onClick={() => state.ask({ action: "Focus", function: name })}
             >
               <span>{name}</span>
-              <small>{kind}</small>
+              <small>{changes > 0 ? `Δ ${changes}` : kind}</small>
             </button>
           </li>
         ))}

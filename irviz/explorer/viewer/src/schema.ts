@@ -32,10 +32,14 @@ export interface StageRow {
   isSame: boolean;
 }
 
-/** A function of the module: `kind` is "Relax", "PrimFunc" or another class. */
+/** A function of the module: `kind` is "Relax", "PrimFunc" or another class.
+ *
+ * `words` says what became of it, "" for nothing, and `changes` how much, -1 where unknown. */
 export interface FunctionRow {
   name: string;
   kind: string;
+  words: string;
+  changes: number;
 }
 
 /** The description of a drawn node.

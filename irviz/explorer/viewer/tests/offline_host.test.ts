@@ -29,7 +29,9 @@ const STATUS = { words: "", isError: false, verdict: "" } as RecordedView["statu
 const view = (name: string, stage: string, reference = ""): RecordedView => ({
   rows: ["0", "1", "2"].map((id) => ({ id, isShown: id === stage })) as RecordedView["rows"],
   scene: scene(name, stage, reference),
-  functions: (stage === "1" ? ["main", "f"] : ["main"]).map((one) => ({ name: one, kind: "" })),
+  functions: (stage === "1" ? ["main", "f"] : ["main"]).map((one) => ({
+    ...{ name: one, kind: "", words: "", changes: -1 },
+  })),
   status: reference ? { ...STATUS, verdict: `${reference} and ${stage} are equal` } : STATUS,
 });
 /** A view of a stage in which a group was opened, which has a node "in" it. */

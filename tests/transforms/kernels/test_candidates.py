@@ -34,18 +34,7 @@ from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.te_definitions import create_prim_func
 from irviz.worker import supervisor
 
-pytestmark = pytest.mark.worker
-
-
-@pytest.fixture(autouse=True)
-def irvizs_own_kernels(monkeypatch):
-    """Leave in the library what irviz itself puts there: other tests register kernels too."""
-    own = {
-        name: kernel
-        for name, kernel in library.kernels().items()
-        if name in ("env.linear", "env.relu") or name.startswith(("numpy.", "torch."))
-    }
-    monkeypatch.setattr(library, "_kernels", own)
+pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("only_irvizs_kernels")]
 
 
 HERE = SampleSpec(parse_signature("(4,8)->(4,8)"))

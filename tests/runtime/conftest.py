@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime import remote_vm as connection
+from irviz.runtime.remote_vm import forget_connections
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -36,7 +36,7 @@ def lasting_server(servers, tmp_path_factory):
 def server(lasting_server):
     """Yield a server with a key, for runs in this process, which nobody is connected to."""
     yield lasting_server
-    connection._connections.clear()
+    forget_connections()
     gc.collect()  # what is left of a connection that failed
     if lasting_server.process is None:
         lasting_server.start()

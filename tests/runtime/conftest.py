@@ -1,5 +1,6 @@
 """What the tests of runs share."""
 
+import contextlib
 import gc
 import importlib.util
 import sys
@@ -9,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from irviz.runtime.remote_vm import forget_connections
+from irviz.worker import progress
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -22,6 +24,30 @@ def servers() -> ModuleType:
     sys.modules[name] = loaded  # where dataclasses looks
     spec.loader.exec_module(loaded)
     return loaded
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return a function that gives the new progress messages of runs in this process.
+
+    They go to a file, as those of a worker go to a pipe.
+    """
+    with (tmp_path / "frames").open("w+b") as frames:
+        read = 0
+
+        def new():
+            nonlocal read
+            frames.seek(read)
+            found = []
+            with contextlib.suppress(EOFError):
+                while True:
+                    found.append(progress.receive(frames)[1].decode())
+                    read = frames.tell()
+            return found
+
+        progress.set_answers(frames)
+        yield new
+        progress.set_answers(None)
 
 
 @pytest.fixture(scope="module")

@@ -143,12 +143,26 @@ def forgets_registrations() -> Iterator[None]:
     from irviz.transforms.passes import catalog
 
     registries: list[dict[str, Any]]
-    registries = [catalog._passes, library._kernels, te_definitions._definitions]
+    registries = [
+        catalog.PASSES_BY_NAME,
+        library.KERNELS_BY_NAME,
+        te_definitions.DEFINITIONS_BY_NAME,
+    ]
     before = [dict(registry) for registry in registries]
     yield
     for registry, known in zip(registries, before, strict=True):
         registry.clear()
         registry.update(known)
+
+
+@pytest.fixture
+def only_irvizs_kernels(forgets_registrations: None) -> None:  # noqa: ARG001 - it restores them
+    """Leave in the library what irviz itself puts there: other tests register kernels too."""
+    from irviz.transforms.kernels import library
+
+    for name in list(library.kernels()):
+        if name not in ("env.linear", "env.relu") and not name.startswith(("numpy.", "torch.")):
+            del library.KERNELS_BY_NAME[name]
 
 
 @pytest.fixture

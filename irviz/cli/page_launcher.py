@@ -161,7 +161,8 @@ _BROWSERS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     *("microsoft-edge", "microsoft-edge-stable", "msedge", "brave-browser", "brave"),
 )
-_MAC = ("Google Chrome", "Chromium", "Microsoft Edge", "Brave Browser")
+MAC_BROWSERS = ("Google Chrome", "Chromium", "Microsoft Edge", "Brave Browser")
+"""The applications of macOS that show a page in a window of its own."""
 _WINDOWS = (r"Google\Chrome\Application\chrome.exe", r"Microsoft\Edge\Application\msedge.exe")
 _SIZE = "1440,900"
 
@@ -223,7 +224,8 @@ def _chromium() -> str | None:
     for name in _BROWSERS:
         if found := shutil.which(name):
             return found
-    places = [Path("/Applications", f"{name}.app", "Contents", "MacOS", name) for name in _MAC]
+    apps = Path("/Applications")
+    places = [apps / f"{name}.app" / "Contents" / "MacOS" / name for name in MAC_BROWSERS]
     for folder in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"):
         places += [Path(os.environ[folder], end) for end in _WINDOWS if folder in os.environ]
     return next((str(place) for place in places if place.is_file()), None)

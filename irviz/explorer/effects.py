@@ -69,9 +69,6 @@ _FEW_STAGES = 40
 _AHEAD_SECONDS = 0.2
 """Stages are drawn ahead after this much idle time, and this long after one another."""
 _LONG_SECONDS = 0.5
-_TOLD_SECONDS = 0.3
-"""How often the progress of a file is reported, as each report updates the whole explorer; after
-this long, the status bar says what is being drawn."""
 _WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
@@ -84,10 +81,14 @@ _Made = str | File
 
 
 class Effects:
-    """Starts what a state or an action requires; reports by actions, in the kernel's thread."""
+    """Starts what a state or an action requires; reports by actions, in the kernel's thread.
 
-    def __init__(self, store: Store) -> None:
-        self._store, self._runner = store, store.runner
+    Progress of files is told every `told_seconds`, as that updates the whole explorer; after this
+    long, the status bar says what is being drawn.
+    """
+
+    def __init__(self, store: Store, told_seconds: float = 0.3) -> None:
+        self._store, self._runner, self._told_seconds = store, store.runner, told_seconds
         self._acted = time.monotonic()
         self._tried: CallKey | None = None
         store.subscribe(self._follow)
@@ -129,7 +130,8 @@ class Effects:
             self._runner.drop(_TOLD)
             return
         if not before.asked:
-            self._runner.replace(_TOLD, lambda _: None, self._tell_drawing, delay=_TOLD_SECONDS)
+            seconds = self._told_seconds
+            self._runner.replace(_TOLD, lambda _: None, self._tell_drawing, delay=seconds)
         self._runner.replace(
             _PICTURE,
             lambda job: actions.Show(state, draw(partial(look, state), job.check)),
@@ -409,7 +411,7 @@ class Effects:
     def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
         """Make a file and send it to the browser, or report why it cannot be made."""
         self._store.dispatch(actions.SetField("making", Making(name)))
-        made = _or_why(action, _told(name, steps))
+        made = _or_why(action, _told(name, steps, self._told_seconds))
         self._dispatch_each(_FILE, chain(made, [actions.SetField("making", None)]))
 
     def _dispatch_each(self, key: str, steps: Iterator[Action]) -> None:
@@ -445,14 +447,14 @@ def _once(make: Callable[[], File]) -> Iterator[_Made]:
     yield make()
 
 
-def _told(name: str, steps: Iterator[_Made]) -> Iterator[Action]:
+def _told(name: str, steps: Iterator[_Made], seconds: float) -> Iterator[Action]:
     """Yield actions that report a file's progress now and then, and then the file."""
     told = time.monotonic()
     for made in steps:
         if isinstance(made, File):
             yield actions.Made(made)
             yield actions.Say(f"{made.name} is ready: the browser saves it")
-        elif time.monotonic() - told > _TOLD_SECONDS:
+        elif time.monotonic() - told > seconds:
             told = time.monotonic()
             yield actions.SetField("making", Making(name, made))
 

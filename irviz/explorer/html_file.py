@@ -10,7 +10,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -185,25 +185,33 @@ def _run(state: State) -> State:
 
 
 Value = TypeVar("Value")
-_MOST_SCENES = 400
-"""The most pictures, and the most views that only say what a stage lacks.
 
-Those of the current function come first.
-"""
-_MOST_TOGGLED_NODES = 4_000
-"""The most nodes in all pictures with something expanded or collapsed: some seconds, and three
-quarters of a megabyte."""
-_MOST_NUMPY_FUNCTIONS = 1_000
-"""The most functions translated to NumPy: some seconds, and a tenth of a megabyte."""
-_MOST_OF_CHARTS = 1_000_000
-"""The most characters in all pictures of values, apart from histograms."""
+
+@dataclass(frozen=True)
+class Room:
+    """How much there is room for in a file.
+
+    Attributes:
+        scenes: The most pictures, and the most views that only say what a stage lacks. Those of the
+            current function come first.
+        toggled_nodes: The most nodes in all pictures with something expanded or collapsed: some
+            seconds, and three quarters of a megabyte.
+        numpy_functions: The most functions translated to NumPy: some seconds, and a tenth of a
+            megabyte.
+        charts: The most characters in all pictures of values, apart from histograms.
+    """
+
+    scenes: int = 400
+    toggled_nodes: int = 4_000
+    numpy_functions: int = 1_000
+    charts: int = 1_000_000
 
 
 class _Charts:
     """Pictures of the values in a file, each drawn once, while there is room."""
 
-    def __init__(self) -> None:
-        self._room = _MOST_OF_CHARTS
+    def __init__(self, room: int) -> None:
+        self._room = room
         self._drawn: dict[bytes, str] = {}
 
     def of(self, value: NodeValue) -> str:
@@ -222,7 +230,7 @@ class _Charts:
         return self._drawn[summary.digest]
 
 
-def record_in_steps(state: State) -> Generator[str, None, Recording]:
+def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 
     Every stage is recorded with each of its functions, alone and next to its parent; values are
@@ -233,7 +241,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     start = replace(start, making=None, applying="", drawing="")
     views: dict[str, RecordedView] = {}
-    charts = _Charts()
+    charts = _Charts(room.charts)
     shown_states: list[State] = []
     found: list[Details] = []
     count = len(state.session.stages)
@@ -251,13 +259,13 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         views[scene_key(shown)] = _view(shown)
         found += _details(shown, charts, views)
         shown_states.append(shown)
-        if len(views) >= _MOST_SCENES:
+        if len(views) >= room.scenes:
             break
     leads: dict[str, str] = {}
     for asked, shown in _others(shown_states):
         key = scene_key(shown)
         is_lacking = not shown.has_function(shown.stage_id)
-        if key not in views and is_lacking and len(views) < 2 * _MOST_SCENES:
+        if key not in views and is_lacking and len(views) < 2 * room.scenes:
             yield f"stage {shown.stage_id} of {count}, {shown.function}"
             views[key] = _view(shown)
             found += _details(shown, charts, views)
@@ -266,7 +274,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
     for view in views.values():
         stage = (view["scene"]["current"] or {"stage": ""})["stage"]
         view["functions"] = [one for one in view["functions"] if f"{one['name']}/{stage}/" in views]
-    toggled, more = yield from _toggled(shown_states, charts, views)
+    toggled, more = yield from _toggled(shown_states, charts, views, room.toggled_nodes)
     traits = {
         **viewer_data(start),
         **views[scene_key(start)],
@@ -286,7 +294,7 @@ def record_in_steps(state: State) -> Generator[str, None, Recording]:
         "toggled": toggled,
         "searched": _searched(shown_states, [*views.values(), *toggled]),
         "mostFound": MOST_FOUND,
-        "scripts": (yield from _scripts(start)),
+        "scripts": (yield from _scripts(start, room.numpy_functions)),
         "details": [*found, *more],
     }
 
@@ -337,14 +345,13 @@ def _searched(
     return found
 
 
-def _scripts(state: State) -> Generator[str, None, list[Script]]:
+def _scripts(state: State, room: int) -> Generator[str, None, list[Script]]:
     """Return the texts of all stages, with the passes that last changed their lines.
 
     As many functions as there is room for are translated to NumPy.
     """
     found: dict[str, Script] = {}
     stages = state.session.stages
-    room = _MOST_NUMPY_FUNCTIONS
     for stage in sorted(stages, key=lambda one: one.id != state.stage_id):
         yield f"text of stage {stage.id}"
         room -= len(stage.module.functions)
@@ -396,7 +403,7 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 
 
 def _toggled(
-    states: Sequence[State], charts: _Charts, views: Mapping[str, RecordedView]
+    states: Sequence[State], charts: _Charts, views: Mapping[str, RecordedView], room: int
 ) -> Generator[str, None, tuple[list[ToggledView], list[Details]]]:
     """Return the views with one container expanded, then those with one collapsed, with details.
 
@@ -404,7 +411,6 @@ def _toggled(
     """
     toggled: list[ToggledView] = []
     found: list[Details] = []
-    room = _MOST_TOGGLED_NODES
     for state, container in (
         *((one, each) for one in states for each in _containers(one, "openable")),
         *((one, each) for one in states for each in _containers(one, "closable")),

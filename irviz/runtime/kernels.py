@@ -292,19 +292,19 @@ def _structural_key(function: tirx.PrimFunc) -> tvm_ffi.StructuralKey:
 
 def _where(target: tvm.target.Target) -> str:
     """Return what machine code depends on, beside the function, as text."""
-    return "\n".join([_FORMAT, str(target), str(target.host), *_versions()])
+    own = [tvm.__version__, tvm_ffi.__version__, platform.platform(), platform.machine()]
+    return "\n".join([_FORMAT, str(target), str(target.host), *own, *_libraries()])
 
 
 @lru_cache(maxsize=1)
-def _versions() -> tuple[str, ...]:
-    """Return what identifies TVM, its libraries and this processor."""
+def _libraries() -> tuple[str, ...]:
+    """Return what identifies TVM's libraries and the processor that they see."""
     folder = Path(tvm.__file__).parent / "lib"
     files = [(one.name, one.stat()) for one in sorted(folder.glob("*tvm*"))]
     sizes = [f"{name} {info.st_size} {info.st_mtime_ns}" for name, info in files]
     llvm = ("GetHostCPUName", "GetHostCPUFeatures")
     asked = [tvm.get_global_func(f"tvm.codegen.llvm.{name}", allow_missing=True) for name in llvm]
-    own = [platform.platform(), platform.machine(), *(str(ask()) for ask in asked if ask)]
-    return (tvm.__version__, tvm_ffi.__version__, str(folder), *sizes, *own)
+    return (str(folder), *sizes, *(str(ask()) for ask in asked if ask))
 
 
 def _processors() -> int:

@@ -368,6 +368,11 @@ def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
     return _connections[remote]
 
 
+def forget_connections() -> None:
+    """Forget all connections; a server serves others when nothing that was loaded there is left."""
+    _connections.clear()
+
+
 def _close_hanging() -> None:
     """Close the connections to servers that have answered meanwhile, and forget them on return."""
     waiting = _hanging[:]

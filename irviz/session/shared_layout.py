@@ -110,11 +110,12 @@ class SharedLayout:
 
     stages: Sequence[Stage]
     union: UnionGraph
+    seconds: float = LAYOUT_SECONDS
 
     @cached_property
     def placed(self) -> Mapping[Stage, PlacedGraph]:
         """The layout of each stage that has one of these; empty where it is too difficult."""
-        whole, placed = place_sides(unfolded_sides(self.union), seconds=LAYOUT_SECONDS)
+        whole, placed = place_sides(unfolded_sides(self.union), seconds=self.seconds)
         sides = zip(self.stages, () if whole.note else placed, strict=False)
         return {stage: one for stage, one in sides if _is_filled(one.layout)}
 

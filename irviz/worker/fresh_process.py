@@ -79,15 +79,15 @@ def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -
     process.
     """
     global _state
-    called = partial(_confined, work) if is_confined else work
+    called = partial(confined, work) if is_confined else work
     if _state is _State.FRESH or not _CAN_FORK:
         return called()
     _state = _State.STALE
     return Packed(_answer_of(_forked(lambda _: packed_call(called))))
 
 
-def _confined(work: Callable[[], Result]) -> Result:
-    """Confine this process, which is a fork, and call a function."""
+def confined(work: Callable[[], Result]) -> Result:
+    """Confine this process, which is a fork, and call a function; raise SandboxError."""
     if _state is not _State.FRESH:
         raise SandboxError(errno.ENOTSUP, "only a fresh process can be confined")
     flush_stdout()

@@ -50,7 +50,7 @@ def endless(lab: Any) -> Iterator[Any]:
     """The explorer on a stage whose run never ends; nothing of it is left behind."""
     lab.do(ENDLESS)
     yield lab.show(f"{DIGITS}.swap('relu0', 'env.endless')")
-    lab.do("del library._kernels['env.endless']\nexplorer.dispatch(actions.Cancel())")
+    lab.do("del library.KERNELS_BY_NAME['env.endless']\nexplorer.dispatch(actions.Cancel())")
 
 
 def test_a_run_that_never_ends_is_watched_and_cancelled_and_the_next_one_works(

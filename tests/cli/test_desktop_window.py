@@ -35,7 +35,7 @@ def only_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setattr(windows, "_MAC", ())
+    monkeypatch.setattr(windows, "MAC_BROWSERS", ())
     monkeypatch.setattr(serving.webbrowser, "open", lambda *_: pytest.fail("a browser is opened"))
 
 

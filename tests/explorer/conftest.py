@@ -20,6 +20,7 @@ from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
 from irviz.model.runs.trace import Trace
 from irviz.transforms.passes.pass_call import named_pass
+from tests.widget_messages import send_message
 
 
 class Page:
@@ -204,7 +205,7 @@ class ExplorerPage(Page):
 
     def send(self, buffers: Any = (), **content: object) -> None:
         """Let the page send a message."""
-        self.explorer._handle_custom_msg(content, list(buffers))
+        send_message(self.explorer, content, buffers)
 
     def write(self, name: str, value: object) -> None:
         """Let the page write a trait."""

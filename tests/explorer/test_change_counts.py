@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from irviz.explorer import effects
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.html_file import last, record_in_steps
 from irviz.explorer.stage_rows import FEW_NODES, change_count, iter_change_counts
@@ -53,9 +52,9 @@ def test_the_changes_of_a_few_stages_are_there_at_once(opened, session):
     assert [row["changes"] > 0 for row in opened(session).rows] == [False, True, True]
 
 
-def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(session, monkeypatch):
-    monkeypatch.setattr(effects, "_IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(effects, "_FEW_STAGES", 2)
+def test_in_a_kernel_the_rows_get_their_changes_while_nothing_is_asked_for(modules):
+    session = Session(modules.stack(FEW_NODES // 5)).apply("ToMixedPrecision").apply("LegalizeOps")
+    assert len(session.graph().nodes) > FEW_NODES  # which is not counted at once
 
     async def kernel():
         explorer = Explorer(session)

@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from irviz.explorer import effects
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 from tests.event_loop import LONG, until
@@ -14,9 +13,8 @@ pytestmark = pytest.mark.worker
 
 
 @pytest.fixture
-def explorer(opened, modules, monkeypatch):
-    """Three stages, of which the first is shown; pictures are told of at once."""
-    monkeypatch.setattr(effects, "_TOLD_SECONDS", 0.0)
+def explorer(opened, modules):
+    """Three stages, of which the first is shown."""
     session = Session(modules.EveryKind).apply("LegalizeOps").apply("FuseOps")
     return opened(session.checkout("0"))
 

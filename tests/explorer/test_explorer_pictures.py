@@ -27,11 +27,17 @@ def keep_nothing(_, __):
 
 
 @pytest.fixture
-def explorer(opened, modules):
-    """The explorer on five stages: as given, legalised, its PrimFuncs, nothing, legalised again."""
+def session(modules):
+    """Five stages: as given, legalised, its PrimFuncs, nothing, legalised again."""
     session = Session(modules.SameTwice).apply("LegalizeOps")
     session = session.apply(keep_prim_funcs).apply(keep_nothing).checkout("1")
-    return opened(session.apply("LegalizeOps").checkout("0"))
+    return session.apply("LegalizeOps").checkout("0")
+
+
+@pytest.fixture
+def explorer(opened, session):
+    """The explorer on the five stages."""
+    return opened(session)
 
 
 def check_drawn(shown, stage_id):
@@ -52,7 +58,7 @@ def check_failed(shown, stage_id, words):
 
 @pytest.fixture
 def unreadable(monkeypatch):
-    """Let reading a module fail, other than as a refusal."""
+    """Let reading a module that was not read before fail, other than as a refusal."""
     broken = []
 
     def read(module, *rest, now=stage_readings.read_function):
@@ -60,12 +66,8 @@ def unreadable(monkeypatch):
             raise RuntimeError("no such <expression>")
         return now(module, *rest)
 
-    def break_(module):
-        broken.append(module)
-        stage_readings._read.cache_clear()
-
     monkeypatch.setattr(stage_readings, "read_function", read)
-    return break_
+    return broken.append
 
 
 # --- the shown stage ---------------------------------------------------------------------------
@@ -92,8 +94,9 @@ def test_a_pass_that_leaves_no_function_makes_a_stage_that_says_so(explorer):
     check_drawn(explorer.canvas, "0")
 
 
-def test_a_stage_that_cannot_be_read_says_so_in_the_pictures_place(explorer, unreadable):
-    unreadable(explorer.state.session.stage("1").module)
+def test_a_stage_that_cannot_be_read_says_so_in_the_pictures_place(opened, session, unreadable):
+    unreadable(session.stage("1").module)
+    explorer = opened(session)
     shown = explorer.canvas
     shown.selected = "y"
     explorer.choose("1")
@@ -127,8 +130,9 @@ def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(explorer, monkeypat
     check_drawn(explorer.canvas, "4")
 
 
-def test_what_cannot_be_read_is_not_searched_and_named(explorer, unreadable):
-    unreadable(explorer.state.session.stage("1").module)
+def test_what_cannot_be_read_is_not_searched_and_named(opened, session, unreadable):
+    unreadable(session.stage("1").module)
+    explorer = opened(session)
     explorer.choose("1")
     explorer.search("add")
     found = explorer.explorer.found
@@ -196,11 +200,12 @@ def test_a_stage_beside_one_that_cannot_be_drawn_is_drawn_without_marks(explorer
     assert explorer.other.marked == []
 
 
-def test_a_stage_that_cannot_be_read_says_so_beside_the_shown_one(explorer, unreadable):
+def test_a_stage_that_cannot_be_read_says_so_beside_the_shown_one(opened, session, unreadable):
+    unreadable(session.stage("1").module)
+    explorer = opened(session)
     explorer.apply("ToNonDataflow")
     explorer.apply("LegalizeOps")
     explorer.choose("0")
-    unreadable(explorer.state.session.stage("1").module)
     explorer.compare("6")
     check_drawn(explorer.other, "6")
     assert explorer.other.marked
@@ -210,8 +215,11 @@ def test_a_stage_that_cannot_be_read_says_so_beside_the_shown_one(explorer, unre
     check_drawn(explorer.canvas, "0")
 
 
-def test_two_stages_that_cannot_be_compared_are_drawn_and_it_is_said_why(explorer, unreadable):
-    unreadable(explorer.state.session.stage("1").module)
+def test_two_stages_that_cannot_be_compared_are_drawn_and_it_is_said_why(
+    opened, session, unreadable
+):
+    unreadable(session.stage("1").module)
+    explorer = opened(session)
     explorer.compare("4")  # by way of stage 1
     check_drawn(explorer.canvas, "0")
     check_drawn(explorer.other, "4")
@@ -231,8 +239,9 @@ def test_prim_funcs_are_drawn_side_by_side_and_compared_by_their_loops(explorer)
 # --- files -------------------------------------------------------------------------------------
 
 
-def test_a_picture_that_cannot_be_saved_is_said(explorer, unreadable):
-    unreadable(explorer.state.session.stage("1").module)
+def test_a_picture_that_cannot_be_saved_is_said(opened, session, unreadable):
+    unreadable(session.stage("1").module)
+    explorer = opened(session)
     explorer.choose("1")
     explorer.explorer.dispatch(Save(Saved("svg")))
     assert "no such <expression>" in explorer.message

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ipywidgets.widgets import widget as widget_module
+from comm import get_comm_manager
 
 import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
-from irviz.explorer.actions import Checkout, Rename
+from irviz.explorer.actions import Checkout, Rename, Say
 from irviz.session.session import Session
+from tests.widget_messages import send_message
 
 pytestmark = pytest.mark.worker
 
@@ -20,9 +21,13 @@ TABS = ["Transform", "Schedule", "Results", "Profile", "Save"]
 
 @pytest.fixture
 def alive() -> Any:
-    """Return a function that gives the widgets that were made since, and are not closed."""
-    before = set(widget_module._instances)
-    return lambda: [one for key, one in widget_module._instances.items() if key not in before]
+    """Return a function that gives the widgets that were made since, and are not closed.
+
+    Each has a comm of its own.
+    """
+    comms = get_comm_manager().comms
+    before = set(comms)
+    return lambda: [one for one in comms if one not in before]
 
 
 @pytest.fixture
@@ -104,7 +109,7 @@ def test_what_is_done_in_a_part_is_done_in_the_explorer(page: Any) -> None:
     graph, stages = page.explorer.graph, page.explorer.stages
     graph.set_state({"selection": {"node": "lv1", "side": "current"}})
     assert page.explorer.selected == page.canvas.selected == "lv1"
-    stages._handle_custom_msg({"action": "Checkout", "stage": "0"}, [])
+    send_message(stages, {"action": "Checkout", "stage": "0"})
     assert page.explorer.session.current_id == "0"
     assert graph.scene["key"] == "main/0/"
     assert graph.selection == {"node": "lv1", "side": "current"}
@@ -168,15 +173,18 @@ def test_two_changes_of_the_session_at_once_come_to_an_end(opened, modules):
     explorer = opened(irviz.Session(modules.SameTwice).apply("LegalizeOps")).explorer
     steps = []
 
-    def rename(state, before):
-        """Change the session once more while its change is dealt with."""
-        steps.append(state)
-        if len(steps) > 50:
-            pytest.fail("the two changes follow each other for ever")
-        if state.stage_id != before.stage_id:
+    def change_twice(action, _):
+        if isinstance(action, Say):
+            explorer.dispatch(Checkout("0"))
             explorer.dispatch(Rename("1", "renamed"))
 
-    explorer.store._subscribers.insert(0, rename)
-    explorer.dispatch(Checkout("0"))
+    def count(*_):
+        steps.append(1)
+        if len(steps) > 50:
+            pytest.fail("the two changes follow each other for ever")
+
+    explorer.store.listen(change_twice)
+    explorer.store.subscribe(count)
+    explorer.dispatch(Say("now"))
     assert explorer.session.current_id == "0"
     assert explorer.session.stage("1").label == "renamed"

@@ -11,8 +11,7 @@ import pytest
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions
-from irviz.explorer import html_file as offline_data
-from irviz.explorer.html_file import last, record_in_steps
+from irviz.explorer.html_file import Room, last, record_in_steps
 from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
@@ -42,8 +41,8 @@ def scenes(recording: Any) -> list[Any]:
     return [view["scene"] for view in recording["views"]]
 
 
-def keys(state: State) -> list[str]:
-    return [scene["key"] for scene in scenes(last(record_in_steps(state)))]
+def keys(recording: Any) -> list[str]:
+    return [scene["key"] for scene in scenes(recording)]
 
 
 def do(state: State, *done: actions.Action) -> State:
@@ -60,7 +59,7 @@ def counted(state: State) -> State:
 
 
 def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(state: State) -> None:
-    found = keys(state)
+    found = keys(last(record_in_steps(state)))
     assert len(found) == len(set(found))
     for function in ("first", "second"):
         wanted = {f"{function}/0/", f"{function}/1/", f"{function}/2/"}
@@ -201,11 +200,9 @@ def test_the_changes_of_stages_are_counted_for_each_function(state: State) -> No
     assert max(counts["first/0/"] + counts["second/0/"]) > 0
 
 
-def test_pictures_that_there_is_no_room_for_are_nowhere_offered(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(offline_data, "_MOST_SCENES", 6)
-    recording: Any = last(record_in_steps(do(state, actions.Checkout("1"))))
+def test_pictures_that_there_is_no_room_for_are_nowhere_offered(state: State) -> None:
+    room = Room(scenes=6)
+    recording: Any = last(record_in_steps(do(state, actions.Checkout("1")), room))
     drawn = {one["key"] for one in scenes(recording) if one["current"]["svg"]}
     assert len(drawn) == 6
     for view in (recording["traits"], *recording["views"]):
@@ -270,10 +267,10 @@ def test_values_that_were_recorded_are_in_it() -> None:
 
 
 def test_of_a_session_with_many_pictures_those_of_the_current_function_come_first(
-    state: State, monkeypatch: pytest.MonkeyPatch
+    state: State,
 ) -> None:
-    monkeypatch.setattr(offline_data, "_MOST_SCENES", 6)
-    found = keys(do(state, actions.Focus("second"), actions.Compare("1")))
+    compared = do(state, actions.Focus("second"), actions.Compare("1"))
+    found = keys(last(record_in_steps(compared, Room(scenes=6))))
     assert len(found) == 6
     assert found[0] == "second/2/1"
     assert {key.partition("/")[0] for key in found[:6]} == {"second"}
@@ -317,23 +314,19 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
         assert {one for one in drawn["current"]["nodes"] if one.startswith("up_")} <= found
 
 
-def test_pictures_with_something_opened_take_no_more_room_than_there_is(
-    modules: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(offline_data, "_MOST_TOGGLED_NODES", 0)
-    assert last(record_in_steps(State.of(Session(modules.stack(24)))))["toggled"] == []
+def test_pictures_with_something_opened_take_no_more_room_than_there_is(modules: Any) -> None:
+    state = State.of(Session(modules.stack(24)))
+    assert last(record_in_steps(state, Room(toggled_nodes=0)))["toggled"] == []
 
 
-def test_stages_have_their_numpy_as_long_as_there_is_room(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stages_have_their_numpy_as_long_as_there_is_room(state: State) -> None:
     def written() -> list[bool]:
         return [any(one["function"] for one in each["numpy"]) for each in found["scripts"]]
 
     found = last(record_in_steps(state))
     assert written() == [True, True, True]
-    monkeypatch.setattr(offline_data, "_MOST_NUMPY_FUNCTIONS", len(state.stage.module.functions))
-    found = last(record_in_steps(state))
+    room = Room(numpy_functions=len(state.stage.module.functions))
+    found = last(record_in_steps(state, room))
     assert written() == [one["isShown"] for one in found["traits"]["rows"]]
     assert all("to_numpy" in each["numpy"][0]["text"] for each in found["scripts"][:2])
 
@@ -352,16 +345,14 @@ def test_pictures_of_values_have_the_colours_of_the_page() -> None:
     assert "#" not in "".join(re.findall(r'(?:fill|stroke): [^;"]*', histogram))
 
 
-def test_weights_are_drawn_in_the_file_as_long_as_there_is_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_weights_are_drawn_in_the_file_as_long_as_there_is_room() -> None:
     weights = {"w0": np.eye(128, 784, dtype="float32"), "w1": np.eye(10, 128, dtype="float32")}
     state = State.of(Session(MyModuleStatic, params=weights))
 
-    def pictures() -> list[int]:
-        found = {one["node"]: one["value"] for one in last(record_in_steps(state))["details"]}
+    def pictures(room: Room) -> list[int]:
+        details = last(record_in_steps(state, room))["details"]
+        found = {one["node"]: one["value"] for one in details}
         return [found[name].count("<svg") for name in weights]
 
-    assert pictures() == [2, 2]
-    monkeypatch.setattr(offline_data, "_MOST_OF_CHARTS", 1)
-    assert pictures() == [2, 1]
+    assert pictures(Room()) == [2, 2]
+    assert pictures(Room(charts=1)) == [2, 1]

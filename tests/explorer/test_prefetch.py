@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from irviz.explorer import effects
 from irviz.explorer.actions import Checkout
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.slow_actions import neighbours
@@ -42,11 +41,7 @@ def is_drawing():
     return any(one.name == "irviz job" for one in threading.enumerate())
 
 
-def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(
-    session, drawn, monkeypatch
-):
-    monkeypatch.setattr(effects, "_AHEAD_SECONDS", 0.01)
-
+def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(session, drawn):
     async def kernel():
         explorer = Explorer(session.checkout("1"))
         assert len(drawn) == 1, "the first picture waits for no other"

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+import tvm
 
 from irviz.course.mlp import MODULES, MyModule
 from irviz.explorer.actions import Select, SetField
@@ -15,7 +16,6 @@ from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import Script
 from irviz.explorer.viewer_traits import viewer_data
 from irviz.model.graph.graph import NodeKind
-from irviz.session import stage_cache
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.stage import Stage
@@ -125,15 +125,13 @@ def test_a_function_that_cannot_be_written_says_the_construct_at_its_line() -> N
 
 @pytest.fixture
 def unprintable(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let TVM print no module."""
+    """Return a module, new so that its text is not known yet; TVM prints no module."""
 
-    def fail(_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no such <node>\nat all")
 
-    stage_cache._script.cache_clear()
-    monkeypatch.setattr(stage_cache, "script", fail)
-    yield
-    stage_cache._script.cache_clear()
+    monkeypatch.setattr(tvm.IRModule, "script", fail)
+    return tvm.IRModule(dict(MyModule.functions_items()))
 
 
 def test_there_is_no_text_before_it_is_asked_for(opened: Any) -> None:
@@ -174,9 +172,10 @@ def test_modules_that_tvm_does_not_print_are_shown(constructs: Any, name: str) -
     assert "TVM does not print this: " in shown["details"]["code"]
 
 
-@pytest.mark.usefixtures("unprintable")
-def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(opened: Any) -> None:
-    page = opened(Session(MyModule, function="main"))
+def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(
+    opened: Any, unprintable: tvm.IRModule
+) -> None:
+    page = opened(Session(unprintable, function="main"))
     page.write("hasScript", True)
     script = page.explorer.scripts["current"]
     assert script["text"] == "# TVM does not print this module: no such <node>\n# at all"

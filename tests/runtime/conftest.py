@@ -1,5 +1,6 @@
 """What the tests of runs share."""
 
+import contextlib
 import gc
 import importlib.util
 import sys
@@ -8,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime import remote_vm as connection
+from irviz.runtime.remote_vm import forget_connections
+from irviz.worker import progress
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -24,6 +26,30 @@ def servers() -> ModuleType:
     return loaded
 
 
+@pytest.fixture
+def told(tmp_path):
+    """Return a function that gives the new progress messages of runs in this process.
+
+    They go to a file, as those of a worker go to a pipe.
+    """
+    with (tmp_path / "frames").open("w+b") as frames:
+        read = 0
+
+        def new():
+            nonlocal read
+            frames.seek(read)
+            found = []
+            with contextlib.suppress(EOFError):
+                while True:
+                    found.append(progress.receive(frames)[1].decode())
+                    read = frames.tell()
+            return found
+
+        progress.set_answers(frames)
+        yield new
+        progress.set_answers(None)
+
+
 @pytest.fixture(scope="module")
 def lasting_server(servers, tmp_path_factory):
     """Yield a server with a key: it takes a second to start, and forks itself for each client."""
@@ -36,7 +62,7 @@ def lasting_server(servers, tmp_path_factory):
 def server(lasting_server):
     """Yield a server with a key, for runs in this process, which nobody is connected to."""
     yield lasting_server
-    connection._connections.clear()
+    forget_connections()
     gc.collect()  # what is left of a connection that failed
     if lasting_server.process is None:
         lasting_server.start()

@@ -156,7 +156,7 @@ def plant(point, fault, over):
     from irviz.runtime import run_function
     from irviz.worker import fresh_process
 
-    fresh_process._state = fresh_process._State.STALE  # the next run is forked after this
+    fresh_process.in_fresh_process(lambda: None)  # so that the next run is forked after this
     if point == "build":
         real = tvm.compile
 

@@ -11,7 +11,6 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
 from irviz.model.runs.run_result import Verdict, compare_runs
-from irviz.runtime import run_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.transforms.kernels import library
 
@@ -151,15 +150,13 @@ def test_many_modules_are_built_one_after_another(modules):
         assert result.outputs[0].tolist() == [[2.0 ** (count + 1)] * 2]
 
 
-def test_short_inputs_are_told_together_and_none_is_left_out(monkeypatch, modules):
-    told = []
-    monkeypatch.setattr(run_function, "report_progress", told.append)
+def test_short_inputs_are_told_together_and_none_is_left_out(told, modules):
     inputs = CallInputs(np.ones((500, 2), "float32"))
     run(modules.chain("x"), inputs=inputs, config=RunConfig(isolate=False))
-    told = [words for words in told if words.startswith("running")]
-    assert told[0] == "running input 1 of 500"
-    assert len(told) < 100
-    numbers = [list(map(int, re.findall(r"\d+", words)))[:-1] for words in told]
+    running = [words for words in told() if words.startswith("running")]
+    assert running[0] == "running input 1 of 500"
+    assert len(running) < 100
+    numbers = [list(map(int, re.findall(r"\d+", words)))[:-1] for words in running]
     run_inputs = [one for span in numbers for one in range(span[0], span[-1] + 1)]
     assert run_inputs == [*range(1, 501)]
 

@@ -447,4 +447,4 @@ def test_what_cannot_be_confined_is_asked():
 
 def test_nothing_runs_in_a_process_that_cannot_be_confined():
     with pytest.raises(OSError, match="only a fresh process"):
-        fresh_process._confined(lambda: None)
+        fresh_process.confined(lambda: None)

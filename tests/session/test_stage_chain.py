@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,9 +17,16 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, NodeId, RegionKind
-from irviz.session import shared_layout as stage_chain
 from irviz.session.session import Session
-from irviz.session.shared_layout import chain, chain_part, shared_layouts
+from irviz.session.shared_layout import (
+    MOST_BINDINGS,
+    MOST_FUNCTIONS,
+    MOST_PLACES,
+    MOST_STAGES,
+    chain,
+    chain_part,
+    shared_layouts,
+)
 from irviz.session.visible_function import StageView, ViewState
 from irviz.transforms.stage import Stage
 from irviz.view.graph.scene_geometry import SceneGeometry
@@ -193,27 +201,50 @@ def test_no_picture_is_much_larger_than_the_stage_alone(lowered: Session) -> Non
         assert shared.width * shared.height < 2 * alone.width * alone.height
 
 
-@pytest.mark.parametrize("limit", ["MOST_BINDINGS", "MOST_PLACES", "MOST_FUNCTIONS"])
-def test_larger_functions_are_drawn_by_themselves(
-    lowered: Session, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    monkeypatch.setattr(stage_chain, limit, 0)
-    assert drawn(lowered) == {}
+def test_functions_with_many_nodes_are_drawn_by_themselves() -> None:
+    for count, shares in ((MOST_PLACES // 2, True), (MOST_PLACES, False)):
+        session = Session(operators_in_a_row(count)).apply("LegalizeOps")
+        assert bool(drawn(session)) is shares
 
 
-def test_of_a_long_chain_some_stages_at_a_time_share_a_layout(
-    lowered: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stage_chain, "MOST_STAGES", 3)
-    assert list(drawn(lowered.checkout("1"))) == ["0", "1", "2"]
-    assert list(drawn(lowered.checkout("4"))) == ["3", "4"]
+def operators_in_a_row(count: int) -> IRModule:
+    """Return a function of so many operators behind its parameter, in which nothing repeats."""
+    choice, op = Random(0), relax.op
+    operators = (op.exp, op.tanh, op.sin, op.cos, op.sqrt, op.negative)
+    builder, value = relax.BlockBuilder(), relax.Var("x", relax.TensorType([2], "float32"))
+    with builder.function("main", [value]):
+        for _ in range(count):
+            value = builder.emit(choice.choice(operators)(value))
+        builder.emit_func_output(value)
+    return builder.get()
 
 
-def test_a_layout_that_takes_too_long_is_not_shared(
-    lowered: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stage_chain, "LAYOUT_SECONDS", 0.0)
-    assert drawn(lowered) == {}
+@pytest.mark.parametrize("many", ["bindings", "functions"])
+def test_larger_modules_are_not_compared_for_a_layout(modules: Any, many: str) -> None:
+    few = modules.chain("x", "y", "z")
+    if many == "bindings":
+        larger = modules.chain(*(f"v{index}" for index in range(MOST_BINDINGS + 2)))
+    else:
+        functions = {f"f{index}": few["main"] for index in range(MOST_FUNCTIONS)}
+        larger = IRModule({"main": few["main"], **functions})
+    for mod, count in ((few, 2), (larger, 0)):
+        tree = Session(mod).apply("LegalizeOps").tree
+        assert len(chain_part(tree, "main")) == count
+
+
+def test_of_a_long_chain_some_stages_at_a_time_share_a_layout(lowered: Session) -> None:
+    longer = lowered
+    while len(longer.stages) < MOST_STAGES + 2:
+        longer = longer.apply("CanonicalizeBindings")
+    numbers = [one.id for one in longer.stages]
+    assert list(drawn(longer.checkout("1"))) == numbers[:MOST_STAGES]
+    assert list(drawn(longer)) == numbers[MOST_STAGES:]
+
+
+def test_a_layout_that_takes_too_long_is_not_shared(lowered: Session) -> None:
+    part = chain_part(lowered.tree, lowered.function)
+    for stage, shared in shared_layouts(part, lowered.function, ViewState()).items():
+        assert replace(shared, seconds=0.0).of(stage) is None
 
 
 def test_a_stage_without_the_function_ends_what_shares_a_layout(lowered: Session) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker import supervisor as worker_handle
 from irviz.worker.start_methods import ForkedProcess, ForkServer
 from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
 
@@ -40,13 +39,23 @@ def worker():
 
 
 @pytest.fixture
-def other_server(monkeypatch):
+def other_server():
     """Let workers be forked by a server that only this test has."""
-    servers = {}
-    monkeypatch.setattr(worker_handle, "_servers", servers)
-    yield servers
-    for server in servers.values():
-        server.end()
+    end_server()
+    yield
+    end_server()
+
+
+def end_server():
+    """End the server of this process, if there is one; the next worker starts another."""
+    servers = [one for one in psutil.Process().children() if is_server(one)]
+    for one in servers:
+        one.kill()
+    psutil.wait_procs(servers, timeout=60)
+
+
+def is_server(process):
+    return any("fork_server_main" in word for word in process.cmdline())
 
 
 def server_of(worker):
@@ -158,13 +167,11 @@ def test_the_server_is_replaced_when_it_dies_and_its_workers_end_with_it(worker)
     assert server_of(worker) != server
 
 
-def test_the_server_kills_the_children_of_workers_when_it_is_ended(other_server):
-    worker = Worker()
+@pytest.mark.usefixtures("other_server")
+def test_the_server_kills_the_children_of_workers_when_it_is_ended(worker):
     child = psutil.Process(worker.call(lambda: subprocess.Popen(["sleep", "3600"]).pid))
-    (server,) = other_server.values()
-    server.end()
+    os.kill(server_of(worker), signal.SIGTERM)
     assert psutil.wait_procs([child], timeout=60)[1] == []
-    worker.stop()
 
 
 def test_a_server_that_hangs_is_killed_with_its_workers(tmp_path):

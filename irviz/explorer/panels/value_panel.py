@@ -23,7 +23,7 @@ from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.text.details import value_html
 from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.view.values.images import images_shape, most_images
-from irviz.worker.supervisor import WorkerError
+from irviz.worker.supervisor import Worker, WorkerError
 
 _WAIT_SECONDS = 0.03
 """How long the kernel waits for a picture: most take less, and the page does not flicker then."""
@@ -35,11 +35,13 @@ class ValuePanel(Panel):
     """Shows the value of the selected node in numbers and pictures, and saves pictures.
 
     The user's last choices, a tensor of a tuple or a kind of picture, are kept from node to node if
-    they fit.
+    they fit. `engine` draws in its own process, because a thread shares Matplotlib's settings with
+    the user.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, engine: Worker = ENGINE) -> None:
         super().__init__(store)
+        self._engine = engine
         self._known, self._value = ShownValue(), NodeValue()
         self._theme = "course"
         self._tensor, self._kind, self._wanted = 0, "", ""  # wanted: what the reader chose last
@@ -154,7 +156,7 @@ class ValuePanel(Panel):
             self._show_picture("")
         draw = partial(draw_chart, self._kind, self._array, summary, self._theme)
         index, title = self._index(summary.shape), self._known.label
-        work = partial(_drawn, partial(draw, index=index, title=title))
+        work = partial(_drawn, self._engine, partial(draw, index=index, title=title))
         self._store.runner.replace(self, work, self._show_picture, wait=_WAIT_SECONDS)
 
     def _show_picture(self, drawing: Figure | str) -> None:
@@ -212,10 +214,10 @@ class RecordButton(Panel):
         self._cost.value = paragraph(_cost_words(selected_trace(state)), "irviz-hint")
 
 
-def _drawn(draw: Callable[[], Figure], _: Job) -> Figure | str:
-    """Draw in the engine's process, because a thread shares Matplotlib's settings with the user."""
+def _drawn(engine: Worker, draw: Callable[[], Figure], _: Job) -> Figure | str:
+    """Draw in the engine's process; return why if it cannot."""
     try:
-        return ENGINE.call(draw, answer=Figure)
+        return engine.call(draw, answer=Figure)
     except (ValueError, WorkerError) as failure:
         return str(failure)
 

@@ -102,11 +102,13 @@ def compare_on_samples(
     callee: Runnable,
     candidates: Mapping[str, Runnable],
     here: Mapping[str, Runnable],
+    seconds: float = CANDIDATES_SECONDS,
 ) -> dict[str, EquivalenceResult]:
     """Compare candidates with the callee on sample inputs, in the worker.
 
-    When the worker crashes or times out, each candidate is run again by itself to find the one at
-    fault. Those in `here` run in this process, because they cannot be sent to the worker.
+    When the worker crashes or times out, each candidate is run again by itself, in half of the
+    time, to find the one at fault. Those in `here` run in this process, because they cannot be sent
+    to the worker.
     """
     names = [*candidates, *here]
     try:
@@ -117,19 +119,19 @@ def compare_on_samples(
         candidates, cloudpickle.dumps, "it cannot be sent to the process that tries"
     )
 
-    def ask(some: Mapping[str, bytes], seconds: float) -> _Answer:
-        return TRIES.call(_answer, samples, reference, some, bool(here), seconds=seconds)
+    def ask(some: Mapping[str, bytes], limit: float) -> _Answer:
+        return TRIES.call(_answer, samples, reference, some, bool(here), seconds=limit)
 
     try:
-        given = ask(sent, CANDIDATES_SECONDS)
+        given = ask(sent, seconds)
     except WorkerError:
         try:
-            given = ask({}, CANDIDATES_SECONDS / 2)
+            given = ask({}, seconds / 2)
         except WorkerError as failure:
             return found | dict.fromkeys([*sent, *here], _never_tried(str(failure)))
         for name, one in sent.items():
             try:
-                alone = ask({name: one}, CANDIDATES_SECONDS / 2)
+                alone = ask({name: one}, seconds / 2)
             except WorkerError as failure:  # noqa: PERF203 - each is asked for by itself
                 found[name] = EquivalenceResult(Equivalence.FAILED, str(failure))
             else:

@@ -238,7 +238,8 @@ __all__ = ["LibraryKernel", "define", "definitions", "is_current", "kernels", "r
 
 KernelFunction = Callable[..., object]
 
-_kernels: dict[str, LibraryKernel] = {}
+KERNELS_BY_NAME: dict[str, LibraryKernel] = {}
+"""The kernels registered in this process; `kernels` also loads those of other packages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +282,7 @@ def register(
             f"{name!r} would hide a function of TVM's own: choose a name such as 'env.{name}'"
         )
     # the course's own programs register kernels named env.… with TVM directly
-    is_foreign = name not in _kernels and not name.startswith("env.")
+    is_foreign = name not in KERNELS_BY_NAME and not name.startswith("env.")
     if is_foreign and tvm.get_global_func(name, allow_missing=True) is not None:
         raise ValueError(
             f"{name!r} is registered already, and not as a kernel: choose a name such as "
@@ -300,16 +301,16 @@ def register(
 def kernels() -> Mapping[str, LibraryKernel]:
     """Return the registered kernels by name, other packages' too."""
     load_entry_points(KERNELS)
-    return MappingProxyType(_kernels)
+    return MappingProxyType(KERNELS_BY_NAME)
 
 
 def is_current(name: str) -> bool:
     """Tell whether TVM still calls the kernel of this name, and not a later registration."""
-    return name in _kernels and isinstance(python_function(name), _TensorKernel)
+    return name in KERNELS_BY_NAME and isinstance(python_function(name), _TensorKernel)
 
 
 def _add(kernel: LibraryKernel) -> None:
-    _kernels[kernel.name] = kernel
+    KERNELS_BY_NAME[kernel.name] = kernel
     tvm.register_global_func(kernel.name, _TensorKernel(kernel.name), override=True)
 
 
@@ -321,11 +322,11 @@ class _TensorKernel:
 
     def __call__(self, *tensors: tvm.runtime.Tensor) -> None:
         # looked up at each call, because a VM keeps the function that it was built with
-        on_arrays(_kernels[self.name].function, *tensors)
+        on_arrays(KERNELS_BY_NAME[self.name].function, *tensors)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the kernel's function alone: another process has a registry of its own."""
-        return partial, (on_arrays, _kernels[self.name].function)
+        return partial, (on_arrays, KERNELS_BY_NAME[self.name].function)
 
 
 def on_arrays(function: KernelFunction, *tensors: tvm.runtime.Tensor) -> None:

@@ -28,7 +28,8 @@ FLOATS = ("float32", "float64", "float16")
 
 _LARGEST_INT32 = 2**31 - 1
 
-_definitions: dict[str, TEDefinition] = {}
+DEFINITIONS_BY_NAME: dict[str, TEDefinition] = {}
+"""The definitions registered in this process."""
 
 
 class NoPrimFuncError(IrvizError, ValueError):
@@ -83,12 +84,12 @@ def define(
 
 def add_definition(definition: TEDefinition) -> None:
     """Register a definition without checking the function's parameters."""
-    _definitions[definition.name] = definition
+    DEFINITIONS_BY_NAME[definition.name] = definition
 
 
 def definitions() -> Mapping[str, TEDefinition]:
     """Return the definitions by name."""
-    return MappingProxyType(_definitions)
+    return MappingProxyType(DEFINITIONS_BY_NAME)
 
 
 def parse_signatures(signature: str, dtype: str | Sequence[str]) -> tuple[Signature, ...]:

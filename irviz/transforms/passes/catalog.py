@@ -261,7 +261,8 @@ def _entry(
 
 Make = TypeVar("Make", bound=Callable[..., object])
 
-_passes: dict[str, PortableFunction | Rewrite] = {}
+PASSES_BY_NAME: dict[str, PortableFunction | Rewrite] = {}
+"""The passes registered in this process; `registered_passes` also loads those of other packages."""
 
 
 def register_pass(name: str) -> Callable[[Make], Make]:
@@ -273,7 +274,7 @@ def register_pass(name: str) -> Callable[[Make], Make]:
     _check_name(name)
 
     def decorate(make: Make) -> Make:
-        _passes[name] = PortableFunction(make)
+        PASSES_BY_NAME[name] = PortableFunction(make)
         return make
 
     return decorate
@@ -307,14 +308,14 @@ def register_rewrite(
             return build
 
         return decorate
-    rewrite = _passes[name] = Rewrite(name, pattern, rewriter)
+    rewrite = PASSES_BY_NAME[name] = Rewrite(name, pattern, rewriter)
     return rewrite
 
 
 def registered_passes() -> Mapping[str, PortableFunction | Rewrite]:
     """Return the passes and rewrites registered so far, by name, other packages' too."""
     load_entry_points(PASSES)
-    return MappingProxyType(_passes)
+    return MappingProxyType(PASSES_BY_NAME)
 
 
 def _check_name(name: str) -> None:

@@ -11,7 +11,6 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.panels.pass_panel import PassPanel
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
-from irviz.transforms.passes import catalog as user_passes
 from irviz.transforms.passes.catalog import GROUPS, catalog, register_pass
 from irviz.transforms.passes.parameters import ParameterKind
 
@@ -139,23 +138,21 @@ def test_what_is_typed_stays_when_the_session_goes_on(desk):
     assert field.value == 3
 
 
+@pytest.mark.usefixtures("forgets_registrations")
 def test_a_pass_that_is_registered_later_is_listed(desk):
     desk.find("irviz-pass-group").value = "all passes"
-    try:
 
-        @register_pass("of <mine>")
-        def of_mine(depth: int = 2):
-            """Do <it>."""
-            return relax.transform.FuseOps(depth)
+    @register_pass("of <mine>")
+    def of_mine(depth: int = 2):
+        """Do <it>."""
+        return relax.transform.FuseOps(depth)
 
-        desk.dispatch(SetSession(desk.session.rename("0", "another name")))
-        assert "yours.of <mine>" in desk.found
-        desk.type("of <mine>")
-        assert "Do &lt;it&gt;." in desk.summary
-        desk.field("depth").value = 1
-        assert desk.apply().label == "of <mine>(depth=1)"
-    finally:
-        user_passes._passes.pop("of <mine>")
+    desk.dispatch(SetSession(desk.session.rename("0", "another name")))
+    assert "yours.of <mine>" in desk.found
+    desk.type("of <mine>")
+    assert "Do &lt;it&gt;." in desk.summary
+    desk.field("depth").value = 1
+    assert desk.apply().label == "of <mine>(depth=1)"
 
 
 # --- forms -------------------------------------------------------------------------------------

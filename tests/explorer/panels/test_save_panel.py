@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import zipfile
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import effects
 from irviz.explorer.actions import Cancel, Checkout, Compare, Save, Select
 from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.effects import Effects
@@ -71,8 +71,9 @@ def test_the_page_hears_what_is_being_made_before_it_is_made(saving):
     assert told[-1] == (None, True)
 
 
-def test_a_page_that_is_being_made_says_how_far_it_is_and_can_be_cancelled(saving, monkeypatch):
-    monkeypatch.setattr(effects, "_TOLD_SECONDS", 0.0)
+def test_a_page_that_is_being_made_says_how_far_it_is_and_can_be_cancelled(desk_class):
+    at_once = partial(Effects, told_seconds=0)
+    saving = desk_class(Session(MyModuleStatic), SavePanel, effects=at_once)
     told = []
     saving.store.subscribe(lambda state, _: told.append(state.making and state.making.progress))
 

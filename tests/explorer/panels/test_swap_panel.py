@@ -34,14 +34,10 @@ def leaky(X: T.Buffer((1, 128), "float32"), Y: T.Buffer((1, 128), "float32")):
 
 
 @pytest.fixture(autouse=True)
-def irvizs_own_kernels(monkeypatch):
-    """Leave in the library what irviz itself puts there: other tests register kernels too."""
-    own = {
-        name: kernel
-        for name, kernel in library.kernels().items()
-        if name in ("env.linear", "env.relu") or name.startswith("numpy.")
-    }
-    monkeypatch.setattr(library, "_kernels", own)
+def as_without_pytorch(only_irvizs_kernels):  # noqa: ARG001 - it restores them
+    """List the same kernels on every machine."""
+    for name in [name for name in library.kernels() if name.startswith("torch.")]:
+        del library.KERNELS_BY_NAME[name]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The panel says what a node's value is, shows it in pictures, fetches the whole and saves it."""
 
 import threading
+from functools import partial
 from xml.etree import ElementTree
 
 import ipywidgets as widgets
@@ -10,7 +11,6 @@ from tvm import relax
 
 from irviz.explorer.actions import Report, Say, Select, SetField
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels import value_panel
 from irviz.explorer.panels.value_panel import ValuePanel
 from irviz.explorer.selected_node import selected_value
 from irviz.explorer.state import RunKey, ValueKey
@@ -19,6 +19,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
+from irviz.view.graph.graphviz_engine import ENGINE
 from tests.event_loop import LONG, in_kernel, until
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -49,8 +50,9 @@ def shown(desk_class):
     """Returns a panel that shows the values that nodes are given, and what is fetched."""
 
     class Shown(desk_class):
-        def __init__(self, fetched=()):
-            super().__init__(Session(module()), ValuePanel, effects=Effects)
+        def __init__(self, fetched=(), engine=ENGINE):
+            panel = partial(ValuePanel, engine=engine)
+            super().__init__(Session(module()), panel, effects=Effects)
             self.fetched = fetched
 
         def show(self, value, label, case=0):
@@ -280,23 +282,21 @@ def test_a_name_with_markup_in_it_is_text(shown):
     ElementTree.fromstring(desk.svg)
 
 
-def test_what_is_shown_already_is_not_drawn_again(shown, monkeypatch):
+def test_what_is_shown_already_is_not_drawn_again(shown):
     engine = Engine()
-    monkeypatch.setattr(value_panel, "ENGINE", engine)
-    desk, given = shown(), value(MATRIX)
+    desk, given = shown(engine=engine), value(MATRIX)
     desk.show(given, "lv0")
     desk.show(given, "lv0", case=1)
     desk.dispatch(Say("something else"))
     assert engine.calls == 1
 
 
-def test_the_kernel_answers_while_a_picture_is_drawn(shown, monkeypatch):
+def test_the_kernel_answers_while_a_picture_is_drawn(shown):
     engine, given = Engine(), [value(MATRIX), value(MATRIX + 1)]
-    monkeypatch.setattr(value_panel, "ENGINE", engine)
 
     @in_kernel
     async def _():
-        desk = shown()
+        desk = shown(engine=engine)
         engine.may_end.clear()
         desk.show(given[0], "lv0")
         desk.show(given[1], "lv1")

@@ -21,6 +21,7 @@ from irviz.explorer.viewer.generate import TARGET, typescript
 from irviz.explorer.viewer.schema import MESSAGES, WRITTEN, action_of
 from irviz.explorer.viewer.widget import Viewer
 from irviz.session.session import Session
+from tests.widget_messages import send_message
 
 HINTS = get_type_hints(schema.ViewerTraits)
 EXAMPLES = {bool: True, int: 2, Side: "reference"}
@@ -225,9 +226,9 @@ def test_a_file_is_opened_from_one_buffer(buffers: list[bytes]) -> None:
     seen: list[actions.Action] = []
     viewer.on_action(seen.append)
     asked = {"action": "OpenFile", "name": "x.py"}
-    viewer._handle_custom_msg(asked, [memoryview(one) for one in buffers])
+    send_message(viewer, asked, buffers)
     assert seen == []
-    viewer._handle_custom_msg(asked, [memoryview(b"one")])
+    send_message(viewer, asked, [b"one"])
     assert seen == [actions.OpenFile("x.py", b"one")]
 
 

@@ -171,14 +171,15 @@ def test_what_was_not_used_for_the_longest_time_is_deleted_first(folder):
     os.close(opened)
 
 
-def test_what_a_process_left_that_ended_is_deleted_after_an_hour(store, folder, monkeypatch):
+def test_what_a_process_left_that_ended_is_deleted_after_an_hour(store, folder):
     put(store, folder)
     left = folder / ".left"
     left.write_bytes(b"half")
     store.trim()
     assert left.exists()
-    later = time.time() + 3601
-    monkeypatch.setattr(module_under_test.time, "time", lambda: later)
+    before = time.time() - 3601
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (before, before))
     store.trim()
     assert not left.exists()
     assert find(store, KEYS[0])

@@ -1,5 +1,8 @@
 """A module travels to the worker without the constants that the worker can map."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import tvm
@@ -7,27 +10,38 @@ import tvm_ffi
 from tvm import relax
 
 from irviz import Session
-from irviz.runtime import build_module
-from irviz.runtime import run as run_in_worker
+from irviz.runtime.build_module import build_relax, release_constants
 from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.worker import shared_arrays
+from irviz.worker.supervisor import RUNS
 
 N = 600
 WEIGHTS = {"w": np.arange(N * N, dtype="float32").reshape(N, N), "b": np.ones(N, "float32")}
 X = np.full((1, N), 1 / N, "float32")
 
 
-def network():
+def network(matrix=None):
+    """Return a function that uses a weight twice, which is a constant if it is given."""
     builder = relax.BlockBuilder()
     shapes = {"x": (1, N), "w": (N, N), "b": (N,)}
     x, w, b = (
         relax.Var(name, relax.TensorType(shape, "float32")) for name, shape in shapes.items()
     )
-    with builder.function("main", [x, w, b]):
-        product = builder.emit(relax.op.matmul(x, w))
-        again = builder.emit(relax.op.matmul(product, w))
+    weight = w if matrix is None else relax.const(tvm.runtime.from_dlpack(matrix))
+    with builder.function("main", [x, w, b] if matrix is None else [x, b]):
+        product = builder.emit(relax.op.matmul(x, weight))
+        again = builder.emit(relax.op.matmul(product, weight))
         builder.emit_func_output(builder.emit(relax.op.add(again, b)))
     return builder.get()
+
+
+def aligned_copy(array):
+    """Return a copy in memory of its own, which TVM can use as it is."""
+    memory = np.empty(array.nbytes + 64, "uint8")
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 @pytest.fixture
@@ -64,36 +78,61 @@ def test_a_run_is_right_wherever_the_weights_are(session):
         np.testing.assert_allclose(one.run().outputs[0][0], expected(), rtol=1e-4)
 
 
-@pytest.mark.worker
-@pytest.mark.build
-def test_where_the_system_hides_the_memory_of_processes_weights_are_sent(session, monkeypatch):
-    def refused(*_):
+@pytest.fixture
+def refusals(tmp_path):
+    """Hide the memory of processes from the worker; return the file that says how often."""
+    RUNS.stop()
+    file = tmp_path / "refusals"
+    file.touch()
+    RUNS.call(hide_memory, file)
+    yield file
+    RUNS.stop()
+
+
+def hide_memory(file):
+    """Let no memory of another process be mapped in this process and its forks."""
+
+    def refuse(*_):
+        with file.open("a") as log:
+            log.write("no")
         raise shared_arrays.UnsharedError("no")
 
-    wholes, real = [], run_in_worker.pack_module
-    monkeypatch.setattr(
-        run_in_worker,
-        "pack_module",
-        lambda mod, *, whole: (wholes.append(whole), real(mod, whole=whole))[1],
-    )
-    monkeypatch.setattr(shared_arrays, "_attached", refused)
+    shared_arrays.Place.open = refuse
+
+
+@pytest.mark.worker
+@pytest.mark.build
+def test_where_the_system_hides_the_memory_of_processes_weights_are_sent(session, refusals):
     for one in (session, session.bind(), session.bind().apply("LegalizeOps")):
+        before = refusals.stat().st_size
         np.testing.assert_allclose(one.run().outputs[0][0], expected(), rtol=1e-4)
-    assert wholes == [False, True] * 3
+        assert refusals.stat().st_size > before
 
 
 @pytest.mark.build
-def test_large_constants_are_released_with_what_was_built(session):
+def test_large_constants_are_released_with_what_was_built():
     from irviz.runtime.vm import LocalModule
 
-    before = dict(build_module._constants)
-    built = LocalModule.build(session.bind().current.module, "llvm", None)
-    assert len(build_module._constants) == len(before) + 1  # the matrix, once for its two uses
+    matrix = aligned_copy(WEIGHTS["w"])
+    mod, held = network(matrix), weakref.ref(matrix.base)
+    del matrix
+    built = LocalModule.build(mod, "llvm", None)
+    del mod
     for _ in range(2):
-        found = built.call("main", built.copy_arguments([X]))[0]
+        found = built.call("main", built.copy_arguments([X, WEIGHTS["b"]]))[0]
         np.testing.assert_allclose(found[0], expected(), rtol=1e-4)
+    assert held() is not None
     del built
-    assert build_module._constants == before
+    gc.collect()
+    assert held() is None
+
+
+@pytest.mark.build
+def test_a_large_constant_is_kept_once_for_all_its_uses():
+    mod = network(aligned_copy(WEIGHTS["w"]))
+    built = build_relax(relax.transform.LegalizeOps()(mod), tvm.target.Target("llvm"))
+    assert len(built.constants) == 1
+    release_constants(built.constants)
 
 
 @pytest.mark.worker

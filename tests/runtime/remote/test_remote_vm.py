@@ -17,8 +17,6 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import InputError, RunError
-from irviz.runtime import remote_vm
-from irviz.runtime import remote_vm as connection
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure, run
 from irviz.runtime.vm import LocalModule
 from irviz.worker.supervisor import RUNS
@@ -85,15 +83,6 @@ def documented(servers, tmp_path_factory):
     RUNS.stop()
 
 
-@pytest.fixture
-def told(monkeypatch):
-    """Return what is told of what is being done."""
-    words = []
-    for room in (connection, remote_vm):
-        monkeypatch.setattr(room, "report_progress", words.append)
-    return words
-
-
 def here(device):
     return RunConfig(isolate=False, device=device)
 
@@ -154,12 +143,12 @@ def test_the_time_of_a_prim_func_is_the_servers(server, monkeypatch):
 def test_a_module_is_sent_once_and_what_is_done_is_told(server, told):
     place = here(server.device)
     first = run(MyModule, inputs=GIVEN, config=place)
-    assert told[:2] == [f"connecting to {server.device}", "building"]
-    assert re.fullmatch(r"uploading [0-9.]+ MB", told[2])
-    assert told[3:] == ["loading"]
-    told.clear()
+    connecting, building, uploading, loading, *rest = told()
+    assert (connecting, building) == (f"connecting to {server.device}", "building")
+    assert re.fullmatch(r"uploading [0-9.]+ MB", uploading)
+    assert (loading, rest[0]) == ("loading", "copying the arguments")
     same(run(MyModule, inputs=GIVEN, config=place), first)
-    assert told == []
+    assert told() == rest
 
 
 def test_no_file_is_left_behind(server, tmp_path, monkeypatch):

@@ -18,7 +18,6 @@ from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.transforms.kernels import candidates as candidates_module
-from irviz.transforms.kernels import candidates as equivalence_on_samples
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import (
     CallTargetKind,
@@ -34,18 +33,7 @@ from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.te_definitions import create_prim_func
 from irviz.worker import supervisor
 
-pytestmark = pytest.mark.worker
-
-
-@pytest.fixture(autouse=True)
-def irvizs_own_kernels(monkeypatch):
-    """Leave in the library what irviz itself puts there: other tests register kernels too."""
-    own = {
-        name: kernel
-        for name, kernel in library.kernels().items()
-        if name in ("env.linear", "env.relu") or name.startswith(("numpy.", "torch."))
-    }
-    monkeypatch.setattr(library, "_kernels", own)
+pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("only_irvizs_kernels")]
 
 
 HERE = SampleSpec(parse_signature("(4,8)->(4,8)"))
@@ -326,13 +314,12 @@ def test_what_is_called_may_end_the_process_itself():
     )
 
 
-def test_what_takes_too_long_is_stopped(monkeypatch):
+def test_what_takes_too_long_is_stopped():
     def forever(x, out):
         while True:
             pass
 
-    monkeypatch.setattr(equivalence_on_samples, "CANDIDATES_SECONDS", 3.0)
-    found = compare_on_samples(HERE, relu, {"forever": forever, "numpy": relu}, {})
+    found = compare_on_samples(HERE, relu, {"forever": forever, "numpy": relu}, {}, seconds=3.0)
     assert found["forever"].reason == "it took longer than 1.5 s and was stopped"
     assert found["numpy"].verdict is Equivalence.EQUAL
 

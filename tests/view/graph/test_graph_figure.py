@@ -1,5 +1,6 @@
 """A figure shows itself in a notebook and saves itself whole or not at all."""
 
+import itertools
 import re
 from xml.etree import ElementTree
 
@@ -10,7 +11,7 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.view.graph import graphviz_engine, graphviz_layout
+from irviz.view.graph import graphviz_engine
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
@@ -151,17 +152,20 @@ def spoiling(tmp_path_factory):
 
 @pytest.fixture
 def spoiled(spoiling):
-    """Let Graphviz's answers, as `drawn`, go through some lines before irviz gets them."""
+    """Let Graphviz's answers, as `drawn`, go through some lines before irviz gets them.
+
+    The function returns a time limit that no picture had before: layouts are kept for each limit.
+    """
 
     def spoil(lines):
         spoiling.write_text(f"def spoil(drawn, objects, edges):\n    {lines}\n")
-        graphviz_layout._laid_out.cache_clear()
+        return 30 + next(PART) * 1e-6
 
     yield spoil
     spoiling.unlink()
-    graphviz_layout._laid_out.cache_clear()
 
 
+PART = itertools.count(1)
 ROUTED = [
     "edges[3].pop('pos')",
     "[edge.pop('pos') for edge in edges]",
@@ -208,8 +212,7 @@ def test_edges_without_a_route_are_drawn_from_their_source_to_their_target(
 ):
     graph = extract(modules.EveryKind)
     sound = read_picture(draw_graph(graph, direction=direction).svg)
-    spoiled(lines)
-    drawing = draw_graph(graph, direction=direction, seconds=30)
+    drawing = draw_graph(graph, direction=direction, seconds=spoiled(lines))
     check_is_whole(drawing, graph, read_picture)
     assert drawing.note == ""
     picture = read_picture(drawing.svg)
@@ -230,8 +233,7 @@ def test_a_layout_that_fails_is_replaced_by_a_plainer_one_and_says_so(
 ):
     graph = extract(modules.EveryKind)
     sound = draw_graph(graph)
-    spoiled(lines)
-    drawing = draw_graph(graph, seconds=30)
+    drawing = draw_graph(graph, seconds=spoiled(lines))
     check_is_whole(drawing, graph, read_picture)
     assert drawing.svg.count('class="block') == sound.svg.count('class="block')
     assert drawing.note.startswith(f"The layout {why}")

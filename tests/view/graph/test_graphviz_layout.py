@@ -2,18 +2,19 @@
 
 import inspect
 import json
+import sys
 
 import pytest
 
 from irviz.view.geometry import Rect
 from irviz.view.graph import graphviz_layout as module
+from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.graph.graphviz_layout import (
     ClusterFrame,
     Layout,
     Route,
     lay_out,
     read_layout,
-    run_dot,
 )
 
 PATIENCE = 20
@@ -175,20 +176,19 @@ def test_an_answer_that_is_no_layout_is_refused(text):
         read_layout(text)
 
 
-def test_the_same_text_is_laid_out_once(monkeypatch):
-    dot, texts = "digraph { kept once }", []
-
-    def run(text, seconds):
-        texts.append(text)
-        return run_dot(text, seconds)
-
-    monkeypatch.setattr(module, "run_dot", run)
-    assert lay_out(dot, PATIENCE) == lay_out(dot, PATIENCE)
-    assert texts == [dot]
+def test_the_same_text_is_laid_out_once():
+    dot = "digraph { kept once }"
+    found = lay_out(dot, PATIENCE)
+    assert found is not None
+    assert lay_out(dot, PATIENCE) is found
 
 
 def test_a_layout_that_was_not_ready_is_tried_again(monkeypatch):
-    answers = [None, '{"bb": "0,0,0,0"}']
-    monkeypatch.setattr(module, "run_dot", lambda *_: answers.pop(0))
-    assert lay_out("digraph { not -> ready }", PATIENCE) is None
-    assert lay_out("digraph { not -> ready }", PATIENCE) == Layout(0, 0, {}, {}, {})
+    dot = "digraph { not; ready }"
+    ENGINE.stop()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/nowhere/python")
+        assert lay_out(dot, PATIENCE) is None
+    found = lay_out(dot, PATIENCE)
+    assert found is not None
+    assert found.nodes.keys() == {"not", "ready"}

@@ -122,7 +122,7 @@ _CLICK = """async words => {
     button.click();
     await until(() => shown() !== before);
     const picture = performance.now() - start;
-    await until(() => rows()[count]?.querySelector('.irviz-badge')?.textContent.includes('equal'));
+    await until(() => rows()[count]?.querySelector('.irviz-stage-verdict')?.textContent.includes('equal'));
     return {picture, badge: performance.now() - start};
 }"""
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from irviz.explorer.state import FunctionsKey, State
-from irviz.model.diff.diff_result import (
-    FunctionChange,
-    FunctionDiff,
-    LoopChange,
-    LoopNestDiff,
-    NodeChange,
-    NodeDiff,
-)
+from irviz.model.diff.diff_result import FunctionChange, FunctionDiff
 from irviz.session.operation_limits import limited
 from irviz.session.stage_diff import diff_stages
-
-SAME_LOOPS = "the loops do not differ"
 
 
 class FunctionWords(NamedTuple):
@@ -55,49 +45,5 @@ _NOTHING = FunctionWords("", 0)
 def _described(diff: FunctionDiff) -> FunctionWords:
     if diff.change is FunctionChange.SAME:
         return _NOTHING
-    if diff.loops is not None and diff.loops.differs:
-        return FunctionWords(loop_summary(diff.loops), sum(1 for _ in _counted(diff.loops)))
-    nodes = node_summary(diff.changed_nodes)
-    others = ", ".join(dict.fromkeys(one.aspect.value for one in diff.differences))
-    words = nodes or others or diff.change.value
-    return FunctionWords(words, len(diff.changed_nodes) or 1)
-
-
-def node_summary(changed: Sequence[NodeDiff]) -> str:
-    """Count the changes of nodes, as in `3 changed · 5 → 1 fused`; "" for none."""
-    counts: Counter[str] = Counter()
-    joined: dict[str, list[int]] = {}
-    for diff in changed:
-        if len(diff.before) == len(diff.after) == 1 or not diff.before or not diff.after:
-            counts[diff.change.value] += max(len(diff.before), len(diff.after))
-        else:
-            sums = joined.setdefault(diff.change.value, [0, 0])
-            sums[0] += len(diff.before)
-            sums[1] += len(diff.after)
-    words = [f"{counts[one.value]:,} {one.value}" for one in NodeChange if counts[one.value]]
-    words += [f"{before:,} → {after:,} {word}" for word, (before, after) in joined.items()]
-    return " · ".join(words)
-
-
-def loop_summary(diff: LoopNestDiff) -> str:
-    """Count what became of loops, blocks and buffers, as in `1 loop split · 1 block moved`."""
-    counts: Counter[tuple[str, str]] = Counter(_counted(diff))
-    words = [f"{n:,} {what}{'s' * (n > 1)} {change}" for (what, change), n in counts.items()]
-    return " · ".join(words) or SAME_LOOPS
-
-
-def _counted(diff: LoopNestDiff) -> Iterator[tuple[str, str]]:
-    plain = (LoopChange.SAME, LoopChange.CHANGED)
-    for block in diff.blocks:
-        for group in block.changed_loops:
-            changes = [one for one in group.changes if one is not LoopChange.SAME]
-            yield from (("loop", one.value) for one in changes or [LoopChange.CHANGED])
-        if block.change not in plain or (
-            block.change is not LoopChange.SAME and not block.changed_loops
-        ):
-            yield "block", block.change.value
-    for buffer in diff.buffers:
-        if buffer.change is not LoopChange.SAME:
-            yield "buffer", buffer.change.value
-    for _ in diff.statements:
-        yield "statement", LoopChange.CHANGED.value
+    changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
+    return FunctionWords(diff.summary, changes or 1)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tvm import tirx
 
 from irviz.errors import NotFoundError
-from irviz.explorer.function_changes import SAME_LOOPS, loop_summary
 from irviz.explorer.pictures import graph_or_none
 from irviz.explorer.state import State, derived
 from irviz.explorer.viewer.schema import Change, Loops
@@ -39,6 +38,7 @@ _SIGNS = {
     LoopChange.REORDERED: "↕",
 }
 """The sign of what became of a block; "~" for anything else."""
+_SAME = "the loops do not differ"
 
 
 class LoopPicture(NamedTuple):
@@ -82,13 +82,13 @@ def _drawn(state: State) -> LoopPicture:
         return LoopPicture(shown)
     if loops is None:
         is_same = diff.change is FunctionChange.SAME
-        return LoopPicture(shown, SAME_LOOPS if is_same else diff.change.value)
+        return LoopPicture(shown, _SAME if is_same else diff.change.value)
     changes = tuple(
         _change(block, ids[0], ids[1])
         for block in loops.blocks
         if block.change is not LoopChange.SAME
     )
-    return LoopPicture(shown, loop_summary(loops), changes)
+    return LoopPicture(shown, loops.summary, changes)
 
 
 def _diff(state: State) -> FunctionDiff:

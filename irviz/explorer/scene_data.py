@@ -7,7 +7,6 @@ from functools import cache
 from math import prod
 from xml.etree import ElementTree
 
-from irviz.explorer.function_changes import node_summary
 from irviz.explorer.loop_pictures import loop_picture
 from irviz.explorer.pictures import (
     caption,
@@ -26,7 +25,7 @@ from irviz.explorer.viewer.schema import (
     Picture,
     Scene,
 )
-from irviz.model.diff.diff_result import NodeDiff
+from irviz.model.diff.diff_result import NodeDiff, node_summary
 from irviz.model.folding.expansion import repeat_copies
 from irviz.model.graph.graph import (
     Graph,

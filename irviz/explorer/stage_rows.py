@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
-from markupsafe import Markup
-
 from irviz.explorer.state import FIRST, State, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.ir.module_functions import drawable_functions
@@ -22,7 +20,7 @@ from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible
-from irviz.view.text.run_results import badge_html, running_badge_html
+from irviz.view.text.run_results import RunBadge, run_badge
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,7 @@ def stage_rows(state: State) -> list[StageRow]:
         enclosing = min(place.enclosing, shared)
         offset = place.depth - enclosing
         depth = offset + len(within)
+        badge = _badge(state, stage)
         rows.append(
             {
                 "id": stage.id,
@@ -81,8 +80,10 @@ def stage_rows(state: State) -> list[StageRow]:
                     Heading(name=within[at], depth=offset + at)
                     for at in range(shared + place.is_inside, len(within))
                 ],
-                "badge": (badge := str(_badge(state, stage))),
-                "title": visible(f"{stage.error or stage.stderr or stage.label}\n{_words(badge)}"),
+                "verdict": visible(badge.words),
+                "verdictKind": badge.kind,
+                "time": _time(state, stage),
+                "title": visible(f"{stage.error or stage.stderr or stage.label}\n{badge}".strip()),
                 "changes": change_count(state, stage),
                 "isShown": stage.id == state.stage_id,
                 "isSame": stage.is_unchanged,
@@ -111,27 +112,24 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _badge(state: State, stage: Stage) -> str:
-    """Return how a stage compares with the first; a recorded pass also has its time."""
-    badge = _run_badge(state, stage)
-    if stage.seconds is None:
-        return badge
-    return f"<small>{format_duration(stage.seconds)}</small> {badge}"
-
-
-def _words(badge: str) -> str:
-    """Return what a badge says, which may have no place in the row."""
-    return Markup(badge).striptags()  # noqa: S704 - it is shown as text
-
-
-def _run_badge(state: State, stage: Stage) -> str:
+def _badge(state: State, stage: Stage) -> RunBadge:
+    """Return how a stage compares with the first."""
     if state.is_run_by(stage.id, state.jobs.keys):
-        return running_badge_html(is_waiting=not state.is_run_by(stage.id, [state.jobs.key]))
+        is_next = state.is_run_by(stage.id, [state.jobs.key])
+        return RunBadge("… running" if is_next else "… waiting", "running")
     runs = state.function_runs
     error, result = stage.error or runs.errors.get(stage.id, ""), runs.results.get(stage.id)
     if stage.seconds is not None and result is None and not error:
-        return ""  # a recording has many stages, and its passes have their times
-    return badge_html(result, comparison(state, stage.id, FIRST), error)
+        return RunBadge("")  # a recording has many stages, and its passes have their times
+    return run_badge(result, comparison(state, stage.id, FIRST), error)
+
+
+def _time(state: State, stage: Stage) -> str:
+    """Return how long a recorded pass took, or else an input of the stage's run."""
+    result = state.function_runs.results.get(stage.id)
+    if stage.seconds is not None:
+        return format_duration(stage.seconds)
+    return "" if result is None else format_duration(result.seconds)
 
 
 def comparison(state: State, stage_id: str, reference: str) -> Comparison | None:

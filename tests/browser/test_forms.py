@@ -47,7 +47,7 @@ def test_bind_swap_run_compare(viewer: Any) -> None:
 
     run = viewer.tab("Results")
     expect(run).to_contain_text("predicted class")
-    expect(swapped).to_contain_text("of 10 right")
+    expect(swapped).to_have_attribute("title", re.compile("of 10 right"))
 
     viewer.stages.first.hover()
     viewer.stages.first.locator(".irviz-pin").first.click()

@@ -217,7 +217,9 @@ class ExplorerPage(Page):
         return self.explorer.rows
 
     def badge(self, stage: str) -> str:
-        return next(str(row["badge"]) for row in self.rows if row["id"] == stage)
+        """Return how the stage's results compare, and why if it failed."""
+        row = next(row for row in self.rows if row["id"] == stage)
+        return f"{row['verdict']}\n{row['title']}"
 
     def part(self) -> None:
         self.send(action="ShowFirstDifference")

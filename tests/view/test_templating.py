@@ -7,12 +7,13 @@ from irviz.view.templating import render
 
 
 def test_text_is_escaped_and_html_is_not_escaped_twice():
-    badge = render("badge", text="<b>", kind="bad", tooltip="\"'>", note="")
-    assert badge == '<span class="irviz-badge bad" title="&#34;&#39;&gt;">&lt;b&gt;</span>'
-    page = render("details", title="", hint="", warning="", facts=[], sources=[("<i>", badge)])
-    assert f"<h3>&lt;i&gt;</h3>{badge}" in page
+    inner = render("details", title="<b>", hint="", warning="", facts=[("\"'>", "&")], sources=[])
+    assert "&lt;b&gt;" in inner
+    assert "<dt>&#34;&#39;&gt;</dt><dd>&amp;</dd>" in inner
+    page = render("details", title="", hint="", warning="", facts=[], sources=[("<i>", inner)])
+    assert f"<h3>&lt;i&gt;</h3>{inner}" in page
 
 
 def test_a_variable_that_is_missing_is_an_error():
-    with pytest.raises(UndefinedError, match="tooltip"):
-        render("badge", text="", kind="")
+    with pytest.raises(UndefinedError, match="facts"):
+        render("details", title="", hint="", warning="")

@@ -48,8 +48,9 @@ class Heading(TypedDict):
 class StageRow(TypedDict):
     """A stage in the tree; `depth` is how far it is indented.
 
-    `badge` is HTML: how its results compare and how long it took. `changes` is the number of
-    changes to its parent, -1 where unknown.
+    `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
+    "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
+    number of changes to its parent, -1 where unknown.
     """
 
     id: str
@@ -58,7 +59,9 @@ class StageRow(TypedDict):
     depth: int
     isBranch: bool
     headings: list[Heading]
-    badge: str
+    verdict: str
+    verdictKind: str
+    time: str
     title: str
     changes: int
     isShown: bool

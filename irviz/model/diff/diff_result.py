@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -249,6 +250,30 @@ class LoopNestDiff:
         others = self.statements or self.parameters
         return bool(others) or any(change is not LoopChange.SAME for change in changes)
 
+    @property
+    def summary(self) -> str:
+        """What became of loops, blocks and buffers, as in `1 loop split · 1 block moved`."""
+        counts = Counter(self.changes)
+        words = [f"{n:,} {what}{'s' * (n > 1)} {change}" for (what, change), n in counts.items()]
+        return " · ".join(words) or "the loops do not differ"
+
+    @property
+    def changes(self) -> Iterator[tuple[str, str]]:
+        """What changed: "loop", "block", "buffer" or "statement", and what became of it."""
+        plain = (LoopChange.SAME, LoopChange.CHANGED)
+        for block in self.blocks:
+            for group in block.changed_loops:
+                changes = [one for one in group.changes if one is not LoopChange.SAME]
+                yield from (("loop", one.value) for one in changes or [LoopChange.CHANGED])
+            is_said = block.change is LoopChange.SAME or block.changed_loops
+            if block.change not in plain or not is_said:
+                yield "block", block.change.value
+        for buffer in self.buffers:
+            if buffer.change is not LoopChange.SAME:
+                yield "buffer", buffer.change.value
+        for _ in self.statements:
+            yield "statement", LoopChange.CHANGED.value
+
 
 class FunctionChange(Enum):
     """What became of a function."""
@@ -300,6 +325,14 @@ class FunctionDiff:
         return [one for one in self.nodes if one.change is not NodeChange.SAME]
 
     @property
+    def summary(self) -> str:
+        """What differs, as in `3 changed · 5 → 1 fused`; what is said of loops if these differ."""
+        if self.loops is not None and self.loops.differs:
+            return self.loops.summary
+        others = ", ".join(dict.fromkeys(one.aspect.value for one in self.differences))
+        return node_summary(self.changed_nodes) or others or self.change.value
+
+    @property
     def changed_bindings(self) -> int:
         """How many bindings were changed, added, removed or replaced by others."""
         return sum(
@@ -321,6 +354,22 @@ class FunctionDiff:
             elif after and len(one.before) == 1 < len(one.after):
                 found[one.before[0]] = _names(after, one.after)
         return found
+
+
+def node_summary(changed: Iterable[NodeDiff]) -> str:
+    """Count the changes of nodes, as in `3 changed · 5 → 1 fused`; "" for none."""
+    counts: Counter[str] = Counter()
+    joined: dict[str, list[int]] = {}
+    for diff in changed:
+        if len(diff.before) == len(diff.after) == 1 or not diff.before or not diff.after:
+            counts[diff.change.value] += max(len(diff.before), len(diff.after))
+        else:
+            sums = joined.setdefault(diff.change.value, [0, 0])
+            sums[0] += len(diff.before)
+            sums[1] += len(diff.after)
+    words = [f"{counts[one.value]:,} {one.value}" for one in NodeChange if counts[one.value]]
+    words += [f"{before:,} → {after:,} {word}" for word, (before, after) in joined.items()]
+    return " · ".join(words)
 
 
 _NOT_BOUND = (*INPUT_KINDS, NodeKind.VALUE)

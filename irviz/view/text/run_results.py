@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -64,20 +63,40 @@ def run_summary(result: RunResult) -> str:
     return f"{right}{format_duration(result.seconds)} an input{build}{confined}"
 
 
-def badge_html(result: RunResult | None, comparison: Comparison | None, error: str) -> Markup:
+class RunBadge(NamedTuple):
+    """What is known of a stage's run.
+
+    Attributes:
+        words: A sign and words: how it compares with the first stage's.
+        kind: "good", "bad", "running", or "" for none of these.
+        details: All that is known of the comparison.
+        run: The run in one line.
+    """
+
+    words: str
+    kind: str = ""
+    details: str = ""
+    run: str = ""
+
+    def __str__(self) -> str:
+        """Return all of it, one fact a line."""
+        return "\n".join(filter(None, [self.words, self.run, self.details]))
+
+
+def run_badge(result: RunResult | None, comparison: Comparison | None, error: str) -> RunBadge:
     """Return the badge of a stage that is not running; `comparison` is None for the reference."""
     if error:
-        return _badge("✕ failed", "bad", tooltip=error)
+        return RunBadge("✕ failed", "bad", error)
     if result is None:
-        return _badge("not run")
-    note = run_summary(result)
+        return RunBadge("not run")
+    run = run_summary(result)
     if result.origin is not None and (comparison is None or result.origin.is_different):
-        return _origin_badge(result.origin, note)
+        return _origin_badge(result.origin, run)
     if comparison is None:
-        return _badge("reference", "good", note=note)
+        return RunBadge("● reference", "good", run=run)
     sign, kind = _BADGES[comparison.verdict]
-    text = f"{sign} {comparison_summary(comparison)}"
-    return _badge(text, kind, tooltip=comparison_details(comparison), note=note)
+    words = f"{sign} {comparison_summary(comparison)}"
+    return RunBadge(words, kind, comparison_details(comparison), run)
 
 
 def origin_summary(verdict: OriginVerdict) -> str:
@@ -87,21 +106,12 @@ def origin_summary(verdict: OriginVerdict) -> str:
     return f"against {verdict.origin}: {comparison_summary(verdict.comparison)}"
 
 
-def _origin_badge(verdict: OriginVerdict, note: str) -> Markup:
+def _origin_badge(verdict: OriginVerdict, run: str) -> RunBadge:
+    words = origin_summary(verdict)
     if verdict.comparison is None:
-        return _badge(origin_summary(verdict), "", tooltip=str(verdict), note=note)
+        return RunBadge(words, "", str(verdict), run)
     sign, kind = _BADGES[verdict.comparison.verdict]
-    return _badge(f"{sign} {origin_summary(verdict)}", kind, tooltip=str(verdict), note=note)
-
-
-def running_badge_html(*, is_waiting: bool = False) -> Markup:
-    """Return the badge of a stage that is running, or waiting for another stage's run."""
-    return _badge("… waiting" if is_waiting else "… running", "running")
-
-
-@lru_cache(maxsize=1024)  # the rail is written anew when a run begins, tells something and ends
-def _badge(text: str, kind: str = "", *, tooltip: str = "", note: str = "") -> Markup:
-    return render("badge", text=text, kind=kind, tooltip=tooltip, note=note)
+    return RunBadge(f"{sign} {words}", kind, str(verdict), run)
 
 
 def outputs_html(result: RunResult, case: int, *, is_classified: bool = True) -> Markup:

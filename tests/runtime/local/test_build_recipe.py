@@ -11,7 +11,7 @@ from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
 from irviz.runtime.build_module import BUILDS, BuildRecipe
 from irviz.runtime.vm import tvm_target
-from irviz.view.text.run_results import badge_html
+from irviz.view.text.run_results import run_badge
 
 TARGET = tvm_target("llvm")
 
@@ -28,13 +28,13 @@ def test_every_build_gives_the_same_results_and_says_which_it_is(session, tmp_pa
     ms.database.JSONDatabase(work_dir=str(tmp_path))
     plain = session.run()
     assert plain.build == "plain"
-    assert "build" not in badge_html(plain, None, "")
+    assert "build" not in run_badge(plain, None, "").run
     for build in BUILDS[1:]:
         database = str(tmp_path) if build == "tuned" else ""
         found = session.with_run_config(build=build, database=database).run()
         np.testing.assert_allclose(found.outputs[0], plain.outputs[0], rtol=1e-4, atol=1e-5)
         assert found.build == build
-        assert f"{build} build" in badge_html(found, None, "")
+        assert f"{build} build" in run_badge(found, None, "").run
 
 
 @pytest.mark.build

@@ -26,10 +26,28 @@ export const KEYS: readonly Key[] = [
   {
     keys: ["/"],
     words: "find a node",
-    run: (_, root) => root.querySelector<HTMLElement>(".irviz-search input")?.focus(),
+    run: (_, root) => root.querySelector<HTMLInputElement>(".irviz-search input")?.select(),
   },
-  { keys: ["Alt+ArrowLeft"], words: "the stage before", run: (state) => stepStage(state, -1) },
-  { keys: ["Alt+ArrowRight"], words: "the stage after", run: (state) => stepStage(state, 1) },
+  {
+    keys: ["Alt+ArrowLeft"],
+    words: "the stage before; of a comparison with it, both",
+    run: (state) => stepStage(state, -1),
+  },
+  {
+    keys: ["Alt+ArrowRight"],
+    words: "the stage after",
+    run: (state) => stepStage(state, 1),
+  },
+  {
+    keys: ["Alt+Shift+ArrowLeft"],
+    words: "the last stage before that changed something",
+    run: (state) => stepStage(state, -1, true),
+  },
+  {
+    keys: ["Alt+Shift+ArrowRight"],
+    words: "the next stage that changed something",
+    run: (state) => stepStage(state, 1, true),
+  },
   {
     keys: ["d"],
     words: "compare with the stage before, and back",
@@ -41,7 +59,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["]"], words: "forward", run: (state) => state.goBack(1) },
   {
     keys: ["0"],
-    words: "fit the graph, as far as text can be read; again: all of it",
+    words: "fit the graph, as far as text can be read; again: all of it, enlarged",
     run: (state) => state.fit(),
   },
   {
@@ -105,15 +123,17 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
 ];
 
-/** Name the key of an event: `Alt+ArrowLeft`. Shift is part of the character. */
-export function nameOf({ key, altKey }: Pick<KeyboardEvent, "key" | "altKey">): string {
-  return altKey ? `Alt+${key}` : key;
+/** Name the key of an event: `Alt+Shift+ArrowLeft`. Otherwise Shift is part of the character. */
+export function nameOf(event: Pick<KeyboardEvent, "key" | "altKey" | "shiftKey">): string {
+  const { key, altKey, shiftKey } = event;
+  return altKey ? `Alt+${shiftKey ? "Shift+" : ""}${key}` : key;
 }
 
 /** Tell whether what has the focus takes characters, so that keys are text. */
 function takesText(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.isContentEditable || target.matches("textarea, select")) return true;
+  if (target.isContentEditable) return target.getAttribute("aria-readonly") !== "true";
+  if (target.matches("textarea, select")) return true;
   return target.matches("input:not([type=checkbox], [type=radio], [type=button], [type=range])");
 }
 

@@ -4,7 +4,7 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from "@prea
 import { type DrawnPicture, readPicture } from "./picture_index";
 import type { Side } from "./schema";
 import type { State, Viewport } from "./state";
-import { bound, fit, isAllVisible, type Size } from "./viewport";
+import { bound, fit, isAllVisible, MOST_FITTED, type Size } from "./viewport";
 
 export interface PictureView {
   readonly side: Side;
@@ -64,7 +64,9 @@ export function seenOf(state: State, { frame, start }: DrawnPicture, pane: Size)
   const viewport = state.viewport.value;
   if (viewport) return bound(viewport, frame, pane);
   const type = state.isLarge.value ? LARGE_TYPE : 1;
-  return fit(frame, pane, start, type, state.fitsAll.value ? 0 : undefined);
+  return state.fitsAll.value
+    ? fit(frame, pane, start, type, 0, MOST_FITTED * type)
+    : fit(frame, pane, start, type);
 }
 
 export function createPictureView(state: State, side: Side): PictureView {

@@ -1,11 +1,9 @@
 // The rail: the tree of stages, and the functions of the module.
 
 import { type Signal, useComputed, useSignal } from "@preact/signals";
-import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
 import { Icon } from "./icons";
-import { Html } from "./markup_view";
 import { asksForMenu, openContextMenu } from "./menu";
 import {
   type Guide,
@@ -26,17 +24,6 @@ import type { State } from "./state";
 interface Tree {
   at: Signal<string>;
   folded: Signal<ReadonlySet<string>>;
-}
-
-/** Let a long name break before its words: `AnnotateTIROpPattern` before `TIROp` and `Pattern`. */
-function breakable(name: string) {
-  const words = name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)/);
-  return words.map((word, index) => (
-    <Fragment key={`${index}`}>
-      {index > 0 && <wbr />}
-      {word}
-    </Fragment>
-  ));
 }
 
 function Guides({ guides }: { guides: readonly Guide[] }) {
@@ -106,6 +93,11 @@ function Pin({ state, row, side }: { state: State; row: StageRow; side: Side }) 
   );
 }
 
+const MANY = 1000; // changes, for which the bar is full
+
+/** How long the bar of a number of changes is: each ten times as many make it longer alike. */
+const shareOf = (changes: number) => Math.min(Math.log(changes + 1) / Math.log(MANY), 1);
+
 interface LineProps<Kind> {
   state: State;
   tree: Tree;
@@ -156,18 +148,28 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
       {state.renamed.value === row.id ? (
         <NameField state={state} row={row} />
       ) : (
-        <span class="irviz-stage-label">{breakable(row.label)}</span>
+        <span class="irviz-stage-label">{row.label}</span>
       )}
       <span class="irviz-stage-end">
         {row.changes > 0 && (
-          <span class="irviz-delta" title={`${row.changes} changes to the stage before`}>
-            Δ {row.changes}
+          <span
+            class="irviz-delta"
+            title={`${row.changes} changes to the stage before`}
+            style={{ "--share": shareOf(row.changes) }}
+          >
+            {row.changes}
+          </span>
+        )}
+        {row.time && <span class="irviz-stage-time">{row.time}</span>}
+        {row.verdictKind && (
+          <span class={`irviz-stage-verdict irviz-${row.verdictKind}`}>
+            <span aria-hidden="true">{row.verdict.split(" ")[0]}</span>
+            <span class="irviz-canvas-live">{row.verdict}</span>
           </span>
         )}
         <Pin state={state} row={row} side="reference" />
         <Pin state={state} row={row} side="current" />
       </span>
-      {row.badge && <Html class="irviz-stage-badge" html={row.badge} />}
     </div>
   );
 }
@@ -194,7 +196,7 @@ function HeadingLine({ tree, item, guides }: LineProps<HeadingItem>) {
     >
       <Guides guides={guides} />
       <Icon name="chevron" />
-      <span class="irviz-stage-label">{breakable(item.name)}</span>
+      <span class="irviz-stage-label">{item.name}</span>
       {item.isFolded && <span class="irviz-delta">{item.count}</span>}
     </div>
   );

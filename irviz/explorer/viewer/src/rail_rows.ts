@@ -28,8 +28,6 @@ interface Hidden {
   folded: ReadonlySet<string>;
 }
 
-const MOST_BYTES = 8 * 2 ** 20; // what a server passes on to the kernel in one message
-
 /** Tell whether a stage is listed where those that changed nothing are hidden: the tree stays one. */
 const isStep = (row: StageRow) => !row.isSame || row.isShown || row.isBranch;
 
@@ -111,14 +109,4 @@ export function stageBeside(items: readonly Item[], from: string, by: number): s
   const stages = items.flatMap((item) => ("stage" in item ? [item.stage] : []));
   const at = stages.findIndex(({ id }) => id === from);
   return stages[at + by]?.id;
-}
-
-/** Say why a dropped file cannot be sent to the kernel, or "" when it can. */
-export function refusal(files: readonly Pick<File, "name" | "size">[]): string {
-  const [file] = files;
-  if (!file || files.length > 1) return "Drop one file at a time.";
-  if (file.size > MOST_BYTES) {
-    return `${file.name} has more than 8 MB: open it with irviz.explore("${file.name}").`;
-  }
-  return "";
 }

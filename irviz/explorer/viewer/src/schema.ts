@@ -16,8 +16,9 @@ export interface Heading {
 
 /** A stage in the tree; `depth` is how far it is indented.
  *
- * `badge` is HTML: how its results compare and how long it took. `changes` is the number of
- * changes to its parent, -1 where unknown. */
+ * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
+ * "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
+ * number of changes to its parent, -1 where unknown. */
 export interface StageRow {
   id: string;
   label: string;
@@ -25,7 +26,9 @@ export interface StageRow {
   depth: number;
   isBranch: boolean;
   headings: Heading[];
-  badge: string;
+  verdict: string;
+  verdictKind: string;
+  time: string;
   title: string;
   changes: number;
   isShown: boolean;

@@ -44,11 +44,22 @@ export function swapSides(state: State) {
   state.ask({ action: "Compare", reference: current.stage });
 }
 
-/** Show the stage `by` stages further down, of those that are listed. */
-export function stepStage(state: State, by: number) {
-  const hidden = { hidesSame: state.hidesSame.peek(), words: "", folded: new Set<string>() };
-  const next = stageBeside(railItems(state.rows.peek(), hidden), shownNext(state), by);
-  if (next !== undefined) checkout(state, next);
+/** Show the stage `by` stages further down, of those that are listed, or that changed something.
+ *
+ * A comparison with the stage before goes along: 8 | 9 becomes 9 | 10.
+ */
+export function stepStage(state: State, by: number, skipsSame = false) {
+  const hidesSame = skipsSame || state.hidesSame.peek();
+  const rows = state.rows.peek();
+  const shown = shownNext(state);
+  const items = railItems(rows, { hidesSame, words: "", folded: new Set<string>() });
+  const next = stageBeside(items, shown, by);
+  if (next === undefined) return;
+  const parentOf = (stage: string) => rows.find(({ id }) => id === stage)?.parent ?? "";
+  const { current, reference } = state.scene.peek();
+  const isPair = reference !== null && reference.stage === parentOf(current?.stage ?? "");
+  checkout(state, next);
+  if (isPair && parentOf(next)) state.ask({ action: "Compare", reference: parentOf(next) });
 }
 
 export const canDrop = (state: State, row: StageRow) =>

@@ -65,7 +65,7 @@ export interface State extends Shared {
   readonly hovered: Signal<{ node: string; side: Side }>;
   /** Both pictures are seen through the same viewport; null fits the picture. */
   readonly viewport: Signal<Viewport | null>;
-  /** A fitted picture is all seen, however small its text is then. */
+  /** A fitted picture is all seen, however small its text is then, and enlarged where it has room. */
   readonly fitsAll: Signal<boolean>;
   readonly layout: ReadonlySignal<Layout>;
   /** Show something else in the middle. A PrimFunc's loops are shown until its graph is chosen. */

@@ -15,6 +15,8 @@ export interface Rect extends Point, Size {}
 const SCALES: readonly [number, number] = [0.02, 8];
 /** The scale at which what pictures say of values, in a font of 11 units, is 9 px high. */
 export const LEGIBLE = 9 / 11;
+/** The scale up to which a picture is enlarged that is fitted. */
+export const MOST_FITTED = 2;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
 const SHRUNK = 0.8; // of the least scale: somewhat smaller text is better than a part out of sight
@@ -29,17 +31,18 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
   y: y + height / 2,
 });
 
-/** Show the whole picture, which has a margin of its own, in the middle of the pane where its text can be read so; else as much of
- * its width as can be read, from `start` on, which is where its output is. Never enlarge it, but
- * where all type is so much larger. `least` is the smallest scale. */
+/** Show the whole picture, which has a margin of its own, in the middle of the pane where its text
+ * can be read so; else as much of its width as can be read, from `start` on, which is where its
+ * output is. All type is `type` times as large as usual, and so is the picture. The scale is between
+ * `least` and `most`. */
 export function fit(
   frame: Rect,
   pane: Size,
   start: Point,
   type = 1,
   least = LEGIBLE * type,
+  most = type,
 ): Viewport {
-  const most = type;
   const [across, down] = [pane.width / frame.width, pane.height / frame.height];
   if (Math.min(across, down) >= SHRUNK * least) {
     return { ...middle(frame), scale: Math.min(across, down, most) };

@@ -10,8 +10,10 @@ import type { State } from "../src/state";
 test("each key stands for one thing", () => {
   const all = KEYS.flatMap(({ keys }) => keys);
   assert.equal(new Set(all).size, all.length);
-  assert.equal(nameOf({ key: "ArrowLeft", altKey: true }), "Alt+ArrowLeft");
-  assert.equal(nameOf({ key: "?", altKey: false }), "?");
+  assert.equal(nameOf({ key: "ArrowLeft", altKey: true, shiftKey: false }), "Alt+ArrowLeft");
+  assert.equal(nameOf({ key: "?", altKey: false, shiftKey: true }), "?");
+  const skipping = { key: "ArrowLeft", altKey: true, shiftKey: true };
+  assert.equal(nameOf(skipping), "Alt+Shift+ArrowLeft");
 });
 
 test("keys go round in a menu, and a letter leads to the next item that begins with it", () => {

@@ -7,7 +7,6 @@ import {
   type Item,
   neighbour,
   railItems,
-  refusal,
   stageBeside,
 } from "../src/rail_rows";
 import type { StageRow } from "../src/schema";
@@ -15,7 +14,8 @@ import type { StageRow } from "../src/schema";
 const NONE = new Set([""]);
 
 const row = (id: string, more: Partial<StageRow> = {}): StageRow => ({
-  ...{ id, label: id, parent: "", depth: 0, isBranch: false, headings: [], badge: "", title: "" },
+  ...{ id, label: id, parent: "", depth: 0, isBranch: false, headings: [], title: "" },
+  ...{ verdict: "", verdictKind: "", time: "" },
   ...{ isShown: false, isSame: false, changes: -1 },
   ...more,
 });
@@ -166,13 +166,6 @@ test("where a branch begins is listed even if it changed nothing: else the tree 
     "2",
     "3",
   ]);
-});
-
-test("a dropped file is sent alone, and only if a server passes it on", () => {
-  const one = { name: "a.py", size: 10 };
-  assert.equal(refusal([one]), "");
-  assert.match(refusal([one, { name: "b.py", size: 1 }]), /one file/);
-  assert.match(refusal([{ name: "big.onnx", size: 9 * 2 ** 20 }]), /irviz.explore\("big.onnx"\)/);
 });
 
 test("the filter keeps stages by number or by a part of their label, in any case", () => {

@@ -34,7 +34,9 @@ test("fit makes a picture smaller as long as its text can be read", () => {
 });
 
 test("fit never enlarges a small picture", () => {
-  assert.equal(geometry.fit({ x: 0, y: 0, width: 10, height: 10 }, PANE, TOP).scale, 1);
+  const small = { x: 0, y: 0, width: 10, height: 10 };
+  assert.equal(geometry.fit(small, PANE, TOP).scale, 1);
+  assert.equal(geometry.fit(small, PANE, TOP, 1, 0, geometry.MOST_FITTED).scale, 2);
 });
 
 test("fit never makes text smaller than can be read", () => {

@@ -210,6 +210,15 @@ def test_a_sum_in_another_order_is_no_bug() -> None:
         assert 0 < max(one.share or 0.0 for one in found.checked) < 0.5
 
 
+def test_what_rounding_makes_of_an_ill_conditioned_function_is_no_bug() -> None:
+    factor, root = (relax.const(number, "float32") for number in (1e4, 1e2))
+    mod = module(lambda x: op.sin(op.multiply(x, factor)), ROW)
+    in_two_steps = becomes("relax.multiply", lambda x, _: op.multiply(op.multiply(x, root), root))
+    assert irviz.bisect(mod, in_two_steps).stage is None
+    strict = irviz.bisect(mod, in_two_steps, tolerance=irviz.Tolerance(1e-5, 1e-5))
+    assert strict.stage is not None
+
+
 def test_fewer_bits_in_between_are_no_bug() -> None:
     assert irviz.bisect(MyModuleHighLevel, ["ToMixedPrecision", "LegalizeOps"]).stage is None
     strict = irviz.bisect(

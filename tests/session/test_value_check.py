@@ -143,6 +143,13 @@ def test_another_dtype_of_the_result_is_found() -> None:
     assert "another interface: output 0 is of float64, and was of float32" in found.words
 
 
+def test_another_form_of_one_field_of_the_result_is_found() -> None:
+    nested = module(lambda x: relax.Tuple([x, relax.Tuple([x])]), ROW)
+    flat = module(lambda x: relax.Tuple([x, x]), ROW)
+    found = blamed(nested, lambda _: flat)
+    assert "another interface: it returns" in found.words
+
+
 def test_parameters_of_one_shape_that_are_exchanged_are_found() -> None:
     def exchanged(mod: IRModule) -> IRModule:
         main = mod["main"]

@@ -138,7 +138,9 @@ def _add_values(
         made, function, check.arguments(made, verdict.sample), config
     )
     types = parameter_types(first.module[function])
-    values = [_input(*pair, script) for pair in zip(types, cases[verdict.case], strict=True)]
+    values = [
+        input_expression(*pair, script) for pair in zip(types, cases[verdict.case], strict=True)
+    ]
     script.define(
         _RUN.format(
             inputs="\n".join(f"        {one}," for one in values),
@@ -218,7 +220,11 @@ def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object])
     return script.text()
 
 
-def _input(name: str, value: Argument, script: PythonScript) -> str:
+def input_expression(name: str, value: Argument, script: PythonScript) -> str:
+    """Return the expression for an argument: many random numbers are drawn again.
+
+    Raises UnwritableError for what a script with NumPy alone cannot contain.
+    """
     if isinstance(value, tuple):
         fields = [_given(script.array(name, one)) for one in value if isinstance(one, np.ndarray)]
         if len(fields) == len(value):

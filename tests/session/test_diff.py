@@ -96,6 +96,25 @@ def test_one_changed_binding_is_the_only_difference():
     assert list(map(str, node.differences)) == ["callee: relax.nn.relu → relax.nn.gelu"]
 
 
+@pytest.mark.parametrize("name", ["lv", "other"])
+def test_operands_that_changed_places_are_told_whatever_the_name_of_the_result(name):
+    def module(name, order):
+        params = [relax.Var(one, relax.TensorType((4,), "float32")) for one in "xy"]
+        builder = relax.BlockBuilder()
+        with builder.function("main", params):
+            found = builder.emit(relax.op.subtract(*(params[at] for at in order)), name)
+            builder.emit_func_output(builder.emit(relax.op.exp(found)))
+        return builder.get()
+
+    (node,) = (
+        one
+        for one in nodes_of(irviz.diff(module("lv", (0, 1)), module(name, (1, 0))))
+        if one.change is NodeChange.CHANGED
+    )
+    assert (node.before, node.after) == (("lv",), (name,))
+    assert {one.aspect for one in node.differences} == {Aspect.OPERAND}
+
+
 def test_another_operand_of_the_same_name_is_called_another():
     text = """
 from tvm.script import ir as I, relax as R

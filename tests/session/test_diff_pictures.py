@@ -325,7 +325,7 @@ def test_what_is_not_there_is_an_error(session, tmp_path):
         session.draw_stages("0", "9")
     with pytest.raises(DrawError, match="nothing differs"):
         session.diff("3", "3").figure()
-    with pytest.raises(NotFoundError, match="no function 'nowhere' can be drawn"):
+    with pytest.raises(NotFoundError, match=r"'nowhere' can be drawn; those that can are .*'main'"):
         session.diff("3", "4").figure("nowhere")
     with pytest.raises(SaveError, match=r"a name ending in \.svg"):
         session.diff("3", "4").save(tmp_path / "fusion.gif")

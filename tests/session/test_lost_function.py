@@ -51,6 +51,11 @@ def test_only_what_a_stage_of_the_same_module_has_is_lost(fused):
     assert not is_lost(fused.tree, fused.current, "nothing")
 
 
+def test_a_lost_function_can_be_chosen_and_an_unknown_one_changes_nothing(fused):
+    assert fused.select_available_function("matmul").function == "matmul"
+    assert fused.select_available_function("nothing").function == "main"
+
+
 def test_the_stages_behind_it_need_no_comparison_of_their_own(fused, monkeypatch):
     lost_function(fused.tree, fused.stages[4], "relu")
     monkeypatch.setattr(module, "diff_modules", lambda *_: pytest.fail("it was compared again"))

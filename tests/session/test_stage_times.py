@@ -89,6 +89,22 @@ def test_a_flame_graph_shows_any_name_as_it_is():
     assert "1 too short to draw" in times.figure("dark").svg
 
 
+def test_a_bar_has_as_much_of_its_name_and_time_as_fits():
+    widths = (400, 80, 60, 20, 596)  # in the 1156 px of all bars
+    passes = [TimedPass("LambdaLift", 0.0, width / 1000) for width in widths]
+    picture = ElementTree.fromstring(
+        PassTimes(TimedPass("all", 0.0, 1.156, tuple(passes))).figure().svg
+    )
+    texts = []
+    for bar in picture.findall("{*}g[@class='pass']"):
+        rect, text = bar.find("{*}rect"), bar.find("{*}text")
+        texts.append("" if text is None else text.text)
+        if text is not None:
+            end = float(text.get("x")) + 0.602 * float(text.get("font-size")) * len(text.text)
+            assert end <= float(rect.get("x")) + float(rect.get("width"))
+    assert texts == ["LambdaLift 400 ms", "LambdaLift", "Lambda…", "", "LambdaLift 596 ms"]
+
+
 def test_a_session_without_recorded_passes_says_how_to_record():
     with pytest.raises(irviz.StageError, match=r"irviz\.record"):
         irviz.Session(MyModuleHighLevel).pass_times()

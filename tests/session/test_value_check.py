@@ -143,6 +143,13 @@ def test_another_dtype_of_the_result_is_found() -> None:
     assert "another interface: output 0 is of float64, and was of float32" in found.words
 
 
+def test_another_form_of_one_field_of_the_result_is_found() -> None:
+    nested = module(lambda x: relax.Tuple([x, relax.Tuple([x])]), ROW)
+    flat = module(lambda x: relax.Tuple([x, x]), ROW)
+    found = blamed(nested, lambda _: flat)
+    assert "another interface: it returns" in found.words
+
+
 def test_parameters_of_one_shape_that_are_exchanged_are_found() -> None:
     def exchanged(mod: IRModule) -> IRModule:
         main = mod["main"]
@@ -208,6 +215,15 @@ def test_a_sum_in_another_order_is_no_bug() -> None:
         found = irviz.bisect(MyModuleHighLevel, [split(parts), "LegalizeOps"])
         assert found.stage is None, found
         assert 0 < max(one.share or 0.0 for one in found.checked) < 0.5
+
+
+def test_what_rounding_makes_of_an_ill_conditioned_function_is_no_bug() -> None:
+    factor, root = (relax.const(number, "float32") for number in (1e4, 1e2))
+    mod = module(lambda x: op.sin(op.multiply(x, factor)), ROW)
+    in_two_steps = becomes("relax.multiply", lambda x, _: op.multiply(op.multiply(x, root), root))
+    assert irviz.bisect(mod, in_two_steps).stage is None
+    strict = irviz.bisect(mod, in_two_steps, tolerance=irviz.Tolerance(1e-5, 1e-5))
+    assert strict.stage is not None
 
 
 def test_fewer_bits_in_between_are_no_bug() -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 import irviz
 from irviz.course.mlp import MyModule
-from irviz.view.figure import Figure
+from irviz.view.figure import Figure, with_highlight, with_title
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +61,41 @@ def test_what_is_saved_is_the_content_of_its_format(figure: Figure, tmp_path) ->
     for suffix in figure.formats:
         path = figure.save(tmp_path / f"mlp{suffix}")
         assert path.read_bytes()[:8] == figure.content(suffix)[:8]
+
+
+# --- annotations -------------------------------------------------------------------------------
+
+
+def drawn(parts: str, width: int, height: int) -> Figure:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    ground = f'<rect width="{width}" height="{height}" fill="white"/>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{ground}{parts}</svg>'
+    return Figure(svg, width, height)
+
+
+def pixels(figure: Figure) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(figure.content(".png"))).convert("L"), dtype=int)
+
+
+def test_a_title_stands_in_a_strip_above_the_whole_picture() -> None:
+    black = '<rect width="300" height="50"/>'
+    found = pixels(with_title(drawn(black, 300, 50), "After FuseOps"))
+    assert found.shape[1] == 600
+    strip, picture = found[:-100], found[-100:]
+    assert (picture == 0).all()
+    assert 0 < (strip < 128).mean() < 0.5
+
+
+def test_a_node_is_framed_along_its_own_outline_alone() -> None:
+    nodes = "".join(
+        f'<g class="node" data-node="{name}">'
+        f'<rect class="shape" x="{x}" y="20" width="40" height="30" fill="white"/></g>'
+        for name, x in (("a", 20), ("b", 100))
+    )
+    figure = drawn(nodes, 160, 70)
+    before, after = pixels(figure), pixels(with_highlight(figure, ["b", "unknown"]))
+    ys, xs = np.nonzero(before != after)
+    x, y = (xs + 0.5) / 2, (ys + 0.5) / 2
+    assert ((x - x.min() < 5) | (x.max() - x < 5) | (y - y.min() < 5) | (y.max() - y < 5)).all()
+    ends = x.min(), x.max(), y.min(), y.max()
+    assert ends == pytest.approx((100, 140, 20, 50), abs=3)

@@ -61,7 +61,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     Runs of unchanged nodes are one node until they are opened.
     """
     tree = container_tree(union.graph, folds_calls=False)
-    containers = {one.id: one for one in _inner(tree.root)}
+    containers = {one.id: one for one in _with_inner(tree.root)}
     expansion = expansion or Expansion()
     runs = {
         one.id
@@ -119,11 +119,11 @@ def _unfolded_side(
     )
 
 
-def _inner(container: Container) -> list[Container]:
+def _with_inner(container: Container) -> list[Container]:
     found = [container]
     for one in found:
         found += one.inside
-    return found[1:]
+    return found
 
 
 class _Side:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from irviz.model.folding.containers import container_tree, layer_titles
+from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
 from irviz.model.folding.group_facts import group_facts
 from irviz.model.folding.visible_graph import visible_graph
@@ -258,6 +259,18 @@ def test_storage_that_a_layer_hands_to_others_is_no_edge_between_collapsed_layer
     edges = visible_graph(container_tree(model.graph())).graph.edges
     layers = [f"layer:model.{name}" for name in ("plan", *"abcdefgh")]
     assert [one[:2] for one in edges if one.source != "x"] == [*pairwise(layers[1:])]
+
+
+def test_a_layer_that_fits_on_the_screen_is_opened_before_a_larger_one_that_does_not(graphs):
+    model = Model(graphs)
+    model.step("relax.memory.alloc_tensor")
+    for name, steps in (("short", 7), ("tall", 12)):
+        make = lambda: [model.step(f"{name}{index}", weights=3) for index in range(steps)]  # noqa: E731, B023
+        model.layer(name, name, make)
+    tree = container_tree(model.graph())
+    assert [one.id for one in tree.root.inside] == ["layer:model.short", "layer:model.tall"]
+    opened = expanded_containers(tree, Expansion(), minimum=MIN_NODES)
+    assert opened & {"layer:model.short", "layer:model.tall"} == {"layer:model.short"}
 
 
 def test_a_small_model_with_many_weights_is_drawn_by_its_layers(graphs):

@@ -214,3 +214,16 @@ def test_large_arrays_are_not_copied():
 def test_an_array_is_equal_to_itself(array):
     found = compare_arrays(array, array.copy())
     assert (found.verdict, found.differing, found.max_ulp) == (Verdict.EQUAL, 0, 0)
+
+
+NUMERIC = ["bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", *FLOATS]
+NUMERIC += [ml_dtypes.int4, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(one) for one in NUMERIC], ids=str)
+def test_the_same_bits_are_equal_in_every_dtype_and_others_are_not(dtype):
+    array = np.array([0, 1, 1, 0, 1]).astype(dtype)
+    assert compare_arrays(array, array.copy()).verdict is Verdict.EQUAL
+    other = array.copy()
+    other[3] = 1
+    assert compare_arrays(array, other).verdict is not Verdict.EQUAL

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from irviz.model.runs.run_result import RunResult, Tolerance, Verdict, compare_runs
+from irviz.model.runs.run_result import (
+    OriginVerdict,
+    RunResult,
+    Tolerance,
+    Verdict,
+    compare_runs,
+)
 from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Trace
 
@@ -242,3 +248,11 @@ def test_numbers_near_zero_among_large_ones_may_be_further_apart_if_the_toleranc
     assert compare_runs(one, other, scaled(one, other)).verdict is Verdict.CLOSE
     masked = run([[1.0, -3e38]]), run([[1.1, -3e38]])
     assert compare_runs(*masked, scaled(*masked)).verdict is Verdict.DIFFERENT
+
+
+def test_a_result_that_cannot_be_set_beside_its_origin_names_it_and_says_why():
+    found = compare_runs(run([1.0]), run([1.0, 2.0]))
+    words = str(OriginVerdict("Net", found))
+    assert found.reason
+    assert "Net" in words
+    assert found.reason in words

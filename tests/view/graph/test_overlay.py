@@ -5,11 +5,15 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
+from irviz.view.geometry import Rect
 from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
+from irviz.view.graph.svg import OccupiedArea
 from irviz.view.theme import THEMES, mix_colours
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -152,6 +156,29 @@ def words_of(svg, picture):
         box = reader(x - half, y - 0.75 * size, x + half, y + 0.22 * size)
         found[node_id] = (text, box)
     return found
+
+
+coordinates = st.floats(0, 300)
+rects = st.builds(
+    lambda left, top, width, height: Rect(left, top, left + width, top + height),
+    *(coordinates, coordinates, st.floats(1, 120), st.floats(1, 60)),
+)
+
+
+@given(
+    obstacles=st.lists(rects, max_size=5),
+    lines=st.lists(st.tuples(coordinates, coordinates), max_size=40),
+    label=rects,
+)
+def test_what_a_label_would_cover_is_what_a_look_at_everything_finds(obstacles, lines, label):
+    picture = Rect(0, 0, 400, 400)
+    area = OccupiedArea(picture, obstacles, lines)
+    covered = [
+        1 for x, y in lines if label.left <= x <= label.right and label.top <= y <= label.bottom
+    ]
+    assert area.covered_points(label) == len(covered)
+    is_free = picture.contains(label) and not any(label.overlaps(one) for one in obstacles)
+    assert area.is_free(label) == is_free
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

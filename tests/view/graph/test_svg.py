@@ -147,12 +147,16 @@ def test_the_picture_has_a_name_for_those_who_hear_it(graphs):
 
 
 def check_lines(picture, graph, direction):
-    """Check that each line begins at its source's outlet and ends at its target's inlet."""
+    """Check that each line begins at its source's outlet and ends at its target's inlet.
+
+    Between the outlet and the line, the words of the value stand in the middle of its beginning.
+    """
     outward = -1 if direction == "up" else 1
     for line in picture.lines:
         source, target = picture.box(line.source), picture.box(line.target)
         outlet, inlet = (source.top, target.bottom) if outward < 0 else (source.bottom, target.top)
         assert line.start[0] == pytest.approx(source.middle, abs=1)
+        assert picture.values[line.source][1].middle == pytest.approx(line.start[0], abs=1)
         assert line.start[1] == pytest.approx(outlet + outward * VALUE_STRIP, abs=1.5)
         x, y = line.tip
         assert target.left - 0.5 <= x <= target.right + 0.5

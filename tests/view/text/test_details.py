@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from irviz.ir.function_graph import extract
+from irviz.model.folding.expansion import RepeatCopies
 from irviz.model.graph.graph import (
+    Edge,
     FunctionInfo,
     Graph,
     ModuleContents,
@@ -22,6 +24,7 @@ from irviz.view.text.details import (
     RESOLUTION_NAMES,
     code_html,
     constant_facts,
+    copies_html,
     module_html,
     node_html,
     source_html,
@@ -31,7 +34,10 @@ from irviz.view.theme import STYLES
 
 def facts(graph, node_id):
     """Return the facts of a node, as a dict of plain text."""
-    found = node_html(graph, graph[node_id])
+    return facts_of(node_html(graph, graph[node_id]))
+
+
+def facts_of(found):
     rows = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", found, re.DOTALL)
     return {html.unescape(key): html.unescape(re.sub("<[^>]*>", "", value)) for key, value in rows}
 
@@ -150,6 +156,23 @@ def test_an_impure_call_says_so(modules):
     graph = extract(modules.Impure)
     assert "<dt>effects</dt>" in node_html(graph, graph["said"])
     assert "<dt>effects</dt>" not in node_html(graph, graph["y"])
+
+
+def test_a_node_of_a_repeat_says_which_copy_it_is_of_and_what_differs_between_them():
+    names = ["x", "c", "w0", "w1", "w2", "y0", "y1", "y2"]
+    nodes = tuple(Node(NodeId(name), NodeKind.OPERATOR, name, "T") for name in names)
+    edges = tuple(
+        Edge(NodeId(source), NodeId(f"y{copy}"), (at,))
+        for copy in range(3)
+        for at, source in enumerate((["x", "y0", "y1"][copy], "c", f"w{copy}"))
+    )
+    copies = RepeatCopies("r", 1, (NodeId("y0"), NodeId("y1"), NodeId("y2")))
+    assert facts_of(copies_html(copies, Graph("main", nodes, edges, (), ()))) == {
+        "copy": "2 of 3",
+        "each": "y0, y1, y2",
+        "argument 0": "x, y0, y1",
+        "argument 2": "w0, w1, w2",
+    }
 
 
 def test_a_node_in_a_branch_says_whose(modules):

@@ -171,6 +171,14 @@ def test_bars_do_without_finite_or_different_scores():
         assert re.findall('value="([^"]*)"', shown) == ["0.000"] * 4
 
 
+@pytest.mark.parametrize("base", [-5.0, 0.0, 70.0])
+def test_bars_lead_from_the_smallest_score_to_the_largest_in_proportion(base):
+    row = np.array([[[base, base + 1, base + 4, np.nan, base + 3]]], "float32")
+    shown = outputs_html(RunResult((row,), 1.0), 0)
+    lengths = [float(one) for one in re.findall('value="([^"]*)"', shown)]
+    assert lengths == [0, 0.25, 1, 0, 0.75]
+
+
 def test_other_outputs_are_numbers_with_their_shape_and_dtype():
     arrays = (np.zeros((2, 3, 4), "float32"), np.ones(2, "int64"), np.zeros((2, 100), "float16"))
     shown = words(outputs_html(RunResult(arrays, 1.0), 1))

@@ -122,7 +122,8 @@ _CLICK = """async words => {
     button.click();
     await until(() => shown() !== before);
     const picture = performance.now() - start;
-    await until(() => rows()[count]?.querySelector('.irviz-stage-verdict')?.textContent.includes('equal'));
+    const verdict = () => rows()[count]?.querySelector('.irviz-stage-verdict')?.textContent;
+    await until(() => verdict()?.includes('equal'));
     return {picture, badge: performance.now() - start};
 }"""
 

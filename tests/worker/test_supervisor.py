@@ -282,7 +282,7 @@ def test_one_that_dies_as_it_sends_its_answer_is_an_error():
                 if len(content) > 1_000:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        progress.set_answers(Half(progress.number()))
+        progress.set_answers(Half(os.dup(progress.number())))  # the other closes with its file
         return bytes(1_000_000)
 
     worker = Worker(nothing)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tvm import tirx
-
 from irviz.errors import NotFoundError
 from irviz.explorer.pictures import graph_or_none
 from irviz.explorer.state import State, derived
 from irviz.explorer.viewer.schema import Change, Loops
-from irviz.ir.loop_nest_reader import loop_nest
-from irviz.ir.module_functions import function_named
+from irviz.ir.module_functions import prim_funcs
 from irviz.model.diff.diff_result import (
     BlockDiff,
     FunctionChange,
@@ -22,6 +19,7 @@ from irviz.model.diff.diff_result import (
 from irviz.model.graph.graph import NodeKind
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block
 from irviz.session.operation_limits import limited
+from irviz.session.stage_cache import nest_of
 from irviz.session.stage_diff import diff_stages
 from irviz.transforms.stage import Stage
 from irviz.view.loop_nest_diff import draw_loops
@@ -38,7 +36,6 @@ _SIGNS = {
     LoopChange.REORDERED: "↕",
 }
 """The sign of what became of a block; "~" for anything else."""
-_SAME = "the loops do not differ"
 
 
 class LoopPicture(NamedTuple):
@@ -53,7 +50,7 @@ class LoopPicture(NamedTuple):
 def loop_picture(state: State) -> LoopPicture | None:
     """Return the loops of the shown function, or why there are none; None if it is no PrimFunc."""
     stages = state.stage_of("reference"), state.stage
-    if not any(one is not None and _is_prim_func(one, state.function) for one in stages):
+    if not any(one is not None and state.function in prim_funcs(one.module) for one in stages):
         return None
     try:
         with limited("the picture of the loops", *(one for one in stages if one is not None)):
@@ -63,14 +60,12 @@ def loop_picture(state: State) -> LoopPicture | None:
         return LoopPicture({"svg": "", "after": 0.0, "error": visible(words)})
 
 
-def _is_prim_func(stage: Stage, function: str) -> bool:
-    return isinstance(function_named(stage.module, function), tirx.PrimFunc)
-
-
 def _drawn(state: State) -> LoopPicture:
     diff = _diff(state) if state.reference else None
     is_compared = diff is not None and any(diff.nests)
-    nests = diff.nests if diff and is_compared else (None, _nest(state.stage, state.function))
+    nests = diff.nests if diff and is_compared else (None, nest_of(state.stage, state.function))
+    if not any(nests):
+        raise NotFoundError(f"{state.function!r} is not a PrimFunc of stage {state.stage_id}")
     ids = tuple(
         {} if nest is None or stage is None else _node_ids(stage, nest)
         for nest, stage in zip(nests, (state.stage_of("reference"), state.stage), strict=True)
@@ -80,28 +75,16 @@ def _drawn(state: State) -> LoopPicture:
     shown: Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
     if diff is None:
         return LoopPicture(shown)
-    if loops is None:
-        is_same = diff.change is FunctionChange.SAME
-        return LoopPicture(shown, _SAME if is_same else diff.change.value)
-    changes = tuple(
-        _change(block, ids[0], ids[1])
-        for block in loops.blocks
-        if block.change is not LoopChange.SAME
-    )
-    return LoopPicture(shown, loops.summary, changes)
+    changed = [one for one in loops.blocks if one.change is not LoopChange.SAME] if loops else []
+    changes = tuple(_change(block, ids[0], ids[1]) for block in changed)
+    is_same = diff.change is FunctionChange.SAME
+    return LoopPicture(shown, "the loops do not differ" if is_same else diff.summary, changes)
 
 
 def _diff(state: State) -> FunctionDiff:
     """Return what became of the function between the stages."""
     name = state.function
     return diff_stages(state.session.tree, state.reference, state.stage_id, name).functions[0]
-
-
-def _nest(stage: Stage, name: str) -> LoopNest:
-    function = function_named(stage.module, name)
-    if not isinstance(function, tirx.PrimFunc):
-        raise NotFoundError(f"{name!r} is not a PrimFunc of stage {stage.id}")
-    return loop_nest(function, name)
 
 
 def _node_ids(stage: Stage, nest: LoopNest) -> Mapping[str, str]:

@@ -71,16 +71,18 @@ def scene_data(state: State) -> Scene:
     views = [view_or_none(state, "current")]
     if state.reference:
         views.append(view_or_none(state, "reference"))
-    changes = list(_changes(both)) if isinstance(both, ComparedViews) else []
     if loops is not None:
-        changes = list(loops.changes)
+        summary, changes = loops.summary, list(loops.changes)
+    else:
+        summary = _summary(both)
+        changes = list(_changes(both)) if isinstance(both, ComparedViews) else []
     return {
         "key": scene_key(state),
         "function": visible(state.function),
         "current": picture(state, "current"),
         "reference": picture(state, "reference") if state.reference else None,
         "loops": None if loops is None else loops.shown,
-        "summary": _summary(both) if loops is None else loops.summary,
+        "summary": summary,
         "changes": changes,
         "legend": _legend([view for view in views if view is not None], changes),
         "moved": [],

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tvm import tirx
-
 from irviz.explorer.selected_node import location
 from irviz.explorer.state import State, derived
+from irviz.ir import module_functions
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
 from irviz.runtime.prim_func_call import prim_func_sizes
@@ -22,8 +21,7 @@ _SIZE = 128
 @derived(lambda state: (state.stage.module,))
 def prim_funcs(state: State) -> tuple[str, ...]:
     """Return the names of the current stage's PrimFuncs."""
-    functions = state.stage.module.functions.items()
-    return tuple(sorted(v.name_hint for v, f in functions if isinstance(f, tirx.PrimFunc)))
+    return tuple(module_functions.prim_funcs(state.stage.module))
 
 
 def prim_func(state: State) -> str:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from irviz.ir.module_functions import drawable_functions
+from irviz.ir.loop_nest_reader import loop_nest
+from irviz.ir.module_functions import drawable_functions, function_named
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tensor_array import tensor_array
 from irviz.ir.tvmscript import Script, script
@@ -23,6 +24,7 @@ from irviz.model.graph.flops import FlopsOfFunction, with_flops
 from irviz.model.graph.graph import Graph, NodeId, call_path
 from irviz.model.graph.infer_layers import LayersByNode, with_layers
 from irviz.model.graph.layers import Layer
+from irviz.model.loop_nest import LoopNest
 from irviz.session.stage_matching import match_stages
 from irviz.session.stage_readings import Reading, kept_by_stage, reading_of
 from irviz.transforms.stage import Stage
@@ -69,6 +71,12 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
 def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:
     """Return the tensors of a function's constants, by their nodes."""
     return reading_of(stage, function).constants
+
+
+def nest_of(stage: Stage, function: str) -> LoopNest | None:
+    """Return the loop nest of a stage's PrimFunc, None if it has no PrimFunc of this name."""
+    found = function_named(stage.module, function)
+    return loop_nest(found, function) if isinstance(found, tirx.PrimFunc) else None
 
 
 def script_of(stage: Stage) -> Script:

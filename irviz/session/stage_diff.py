@@ -14,7 +14,6 @@ from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.compare_domains import compare_domains
 from irviz.ir.labels import attributes, is_same_type, type_parts, type_parts_of
-from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tensor_array import is_equal_tensor
 from irviz.ir.tvmscript import function_texts, tvmscript
@@ -59,14 +58,13 @@ from irviz.model.diff.node_links import (
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
-from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.function_matching import (
     FunctionFingerprint,
     match_functions,
 )
 from irviz.model.matching.node_matching import MatchedBy
-from irviz.session.stage_cache import constants_of, graph_of, script_of
+from irviz.session.stage_cache import constants_of, graph_of, nest_of, script_of
 from irviz.session.stage_matching import known_pairs
 from irviz.session.stage_readings import kept_by_stage
 from irviz.transforms.stage import Stage
@@ -250,7 +248,7 @@ def _plain_diff(
     if is_same_body:
         return diff
     diff = replace(diff, graphs=(_graph(before, pair[0]), _graph(after, pair[1])))
-    mine, theirs = _nest(before, pair[0]), _nest(after, pair[1])
+    mine, theirs = nest_of(before, pair[0]), nest_of(after, pair[1])
     functions = before.module[pair[0]], after.module[pair[1]]
     own = [Difference(Aspect.LOOPS, "", "")] if mine or theirs else []
     loops = None
@@ -277,13 +275,8 @@ def _graph(stage: Stage, name: str) -> Graph | None:
     return graph_of(stage, name) if is_drawable else None
 
 
-def _nest(stage: Stage, name: str) -> LoopNest | None:
-    function = stage.module[name]
-    return loop_nest(function, name) if isinstance(function, tirx.PrimFunc) else None
-
-
 def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
-    graph, nest = _graph(stage, name), _nest(stage, name)
+    graph, nest = _graph(stage, name), nest_of(stage, name)
     if is_added:
         change = FunctionChange.ADDED
         return FunctionDiff("", name, change, graphs=(None, graph), nests=(None, nest))

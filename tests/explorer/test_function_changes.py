@@ -11,19 +11,17 @@ from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
 from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.reducer import reduce
-from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import State
 from irviz.explorer.viewer_traits import functions
 from irviz.session.session import Session
+from tests.explorer.performed_actions import state_after
 
 pytestmark = pytest.mark.worker
 
 
 def listed(session: Session, *done: actions.Action) -> dict[str, tuple[str, int]]:
     """Return the words and the number of changes of each function, once they are known."""
-    state = State.of(session)
-    for action in done:
-        state = perform(state, action)
+    state = state_after(session, *done)
     key = functions_key(state)
     assert key is not None
     assert {row["changes"] for row in functions(state)} == {-1}

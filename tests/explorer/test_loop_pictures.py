@@ -12,10 +12,9 @@ from irviz.course.mm_relu import MyModule as MatMulRelu
 from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.slow_actions import perform
-from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import Scene
 from irviz.session.session import Session
+from tests.explorer.performed_actions import state_after
 
 pytestmark = pytest.mark.worker
 
@@ -29,11 +28,7 @@ def scheduled() -> Session:
 
 
 def shown(session: Session, *done: actions.Action) -> Scene:
-    state = State.of(session)
-    for action in done:
-        state = perform(state, action)
-        assert state.failure is None, state.failure
-    return scene_data(state)
+    return scene_data(state_after(session, *done))
 
 
 def rows(scene: Scene, side: str = "after") -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
 from irviz.view.graph.change_marks import LEGEND
+from tests.explorer.performed_actions import state_after
 
 pytestmark = pytest.mark.worker
 
@@ -31,11 +32,7 @@ PIPELINE = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR")
 
 def after(session: Session, *done: actions.Action) -> Scene:
     """Return what is shown of a session when this was done."""
-    state = State.of(session)
-    for action in done:
-        state = perform(state, action)
-        assert state.failure is None, state.failure
-    return scene_data(state)
+    return scene_data(state_after(session, *done))
 
 
 def nodes(scene: Scene) -> dict[str, NodeFacts]:

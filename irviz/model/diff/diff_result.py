@@ -252,14 +252,14 @@ class LoopNestDiff:
 
     @property
     def summary(self) -> str:
-        """What became of loops, blocks and buffers, as in `1 loop split · 1 block moved`."""
+        """What became of loops and blocks, as in `1 loop split · 1 block moved`; "" for nothing."""
         counts = Counter(self.changes)
         words = [f"{n:,} {what}{'s' * (n > 1)} {change}" for (what, change), n in counts.items()]
-        return " · ".join(words) or "the loops do not differ"
+        return " · ".join(words)
 
     @property
     def changes(self) -> Iterator[tuple[str, str]]:
-        """What changed: "loop", "block", "buffer" or "statement", and what became of it."""
+        """The kind of each thing that changed, such as "loop", and what became of it."""
         plain = (LoopChange.SAME, LoopChange.CHANGED)
         for block in self.blocks:
             for group in block.changed_loops:
@@ -271,8 +271,8 @@ class LoopNestDiff:
         for buffer in self.buffers:
             if buffer.change is not LoopChange.SAME:
                 yield "buffer", buffer.change.value
-        for _ in self.statements:
-            yield "statement", LoopChange.CHANGED.value
+        yield from (("statement", LoopChange.CHANGED.value) for _ in self.statements)
+        yield from (("parameter", LoopChange.REORDERED.value) for _ in self.parameters)
 
 
 class FunctionChange(Enum):
@@ -327,10 +327,9 @@ class FunctionDiff:
     @property
     def summary(self) -> str:
         """What differs, as in `3 changed · 5 → 1 fused`; what is said of loops if these differ."""
-        if self.loops is not None and self.loops.differs:
-            return self.loops.summary
+        parts = self.loops.summary if self.loops else node_summary(self.changed_nodes)
         others = ", ".join(dict.fromkeys(one.aspect.value for one in self.differences))
-        return node_summary(self.changed_nodes) or others or self.change.value
+        return parts or others or self.change.value
 
     @property
     def changed_bindings(self) -> int:

@@ -54,3 +54,11 @@ def test_of_many_statements_that_are_written_alike_only_the_new_ones_differ():
     assert list(map(str, found.statements)) == ["statement: none → B[0] = 1"]
     moved = diff_loop_nests(statements([*alike, "B[0] = 1"]), statements(["B[0] = 1", *alike]))
     assert [one.aspect for one in moved.statements] == [Aspect.ORDER]
+
+
+def test_another_order_of_the_parameters_is_counted_with_what_differs():
+    params = Buffer("A", "(4,)", "float32"), Buffer("B", "(4,)", "float32")
+    body = (Statement("A[0] = B[0]"),)
+    found = diff_loop_nests(LoopNest("f", params, (), body), LoopNest("f", params[::-1], (), body))
+    assert found.differs
+    assert found.summary == "1 parameter reordered"

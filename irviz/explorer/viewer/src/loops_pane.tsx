@@ -6,11 +6,11 @@ import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
 import { Caption } from "./graph_pane";
 import { readSvg } from "./markup";
+import { LARGE_TYPE } from "./picture_view";
 import type { Loops, Side } from "./schema";
 import type { State } from "./state";
 
 const TYPE = 14 / 11; // as much larger than in a figure
-const LARGE_TYPE = 18 / 11;
 
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
 
@@ -19,7 +19,7 @@ const sideOf = (row: Element): Side => (row.classList.contains("before") ? "refe
 export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   const body = useRef<HTMLDivElement>(null);
   const scene = state.scene.value;
-  const scale = state.isLarge.value ? LARGE_TYPE : TYPE;
+  const scale = TYPE * (state.isLarge.value ? LARGE_TYPE : 1);
   const isOutdated = useAwaitedStage(state) !== undefined;
 
   useLayoutEffect(() => {

@@ -46,7 +46,7 @@ function pictureReader() {
 
 const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
 
-const LARGE_TYPE = 18 / 13; // as much larger as the rest is: see viewer.css
+export const LARGE_TYPE = 18 / 13; // as much larger as the rest is: see viewer.css
 
 /** Make all type larger, or as it was; what is seen of the picture follows. */
 export function toggleLargeType(state: State) {

@@ -3,6 +3,8 @@
 At the limit of a call, the worker's process is ended; the next call starts another one.
 """
 
+from contextvars import ContextVar
+
 CALL_SECONDS = 60.0
 """A call without a limit of its own, and the start of a process: TimedOutError."""
 
@@ -30,3 +32,6 @@ OPERATION_SECONDS = 6.0
 """The processor time of an operation on stages of an opened file: LimitError."""
 OPERATION_BYTES = 400 << 20
 """How much more memory the process may have after such an operation than before: LimitError."""
+
+passes_seconds: ContextVar[float] = ContextVar("passes_seconds", default=PASSES_SECONDS)
+"""The time for the passes of a build; an operation on an opened file sets less for a small file."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from irviz.errors import LimitError
-from irviz.limits import OPERATION_BYTES, OPERATION_SECONDS
+from irviz.limits import OPERATION_BYTES, OPERATION_SECONDS, PASSES_SECONDS, passes_seconds
 from irviz.transforms.stage import Stage
 
 _POLL_SECONDS = 0.02
@@ -63,6 +63,7 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
     left = OPERATION_SECONDS if _of_thread.end is None else _of_thread.end - time.monotonic()
     watch = _Watch(min(OPERATION_SECONDS, left))
     _of_thread.is_limited = True
+    unlimited = passes_seconds.set(_passes_seconds(stage, *others))
     try:
         try:
             watch.start()
@@ -78,7 +79,15 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
         raise LimitError(f"{what} {reason}: give a smaller module") from None
     finally:
         watch.end()  # once more, in case it was itself stopped
+        passes_seconds.reset(unlimited)
         _of_thread.is_limited = False
+
+
+def _passes_seconds(*stages: Stage) -> float:
+    """Return how long another process may lower stages: longer for files of many megabytes."""
+    files = {Path(file) for stage in stages for file in stage.files}
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return min(PASSES_SECONDS, OPERATION_SECONDS * max(1.0, size / 2**20))
 
 
 def limits(what: str) -> Callable[[Method], Method]:

@@ -57,6 +57,15 @@ def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(open
     assert "f1" in session.draw("0").svg
 
 
+@pytest.mark.parametrize("draw", ["draw_memory", "draw_destination_passing"])
+def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, monkeypatch, draw):
+    session = opened(calls_that_call(500, 2))
+    assert getattr(opened(calls_that_call(2, 3), "less.py"), draw)().svg
+    monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.2)
+    with pytest.raises(irviz.IrvizError, match=r"longer than 0\.2 s and was stopped"):
+        getattr(session, draw)()
+
+
 @pytest.mark.usefixtures("few_seconds")
 def test_the_same_operation_on_modules_of_ones_own_is_not_limited(opened):
     mod = opened(calls_that_call(2, 3)).current.module

@@ -29,7 +29,7 @@ from irviz.explorer.state import State
 from irviz.session.session import Session
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
-from picture_contract import TURN, violations
+from picture_contract import violations
 
 Pictures = Iterator[tuple[str, str, Any, str]]
 """The kind of each picture, its SVG and its graph, and the SVG that it is compared with, if any."""
@@ -54,16 +54,15 @@ def main() -> int:
 
 
 class Counted(NamedTuple):
-    """The pictures that were read, by kind, their turns, and what is false, with its stage."""
+    """The pictures that were read, by kind, and what is false, with its stage."""
 
     pictures: Counter[str]
-    turns: int
     found: list[tuple[str, ...]]
 
 
 def false_pictures(session: Session, most_groups: int) -> Counted:
     """Read the pictures of each stage of a session."""
-    counted, turns, drawn = Counted(Counter(), 0, []), 0, set()
+    counted, drawn = Counted(Counter(), []), set()
     for stage in session.stages:
         here = session.checkout(stage.id)
         if stage.is_unchanged or not here.functions:
@@ -76,11 +75,8 @@ def false_pictures(session: Session, most_groups: int) -> Counted:
             drawn.add(svg)
             counted.pictures[kind] += 1
             for what, *where in violations(svg, graph, beside):
-                if what == TURN:
-                    turns += 1
-                else:
-                    counted.found.append((what, kind, stage.id, *where))
-    return counted._replace(turns=turns)
+                counted.found.append((what, kind, stage.id, *where))
+    return counted
 
 
 def _recorded_mlp() -> Session:
@@ -96,7 +92,7 @@ def _count(name: str, session: Session, most_groups: int, most_shown: int) -> in
     seconds = time.perf_counter() - began
     pictures = ", ".join(f"{count} {kind}" for kind, count in counted.pictures.items())
     number = len(counted.found)
-    print(f"{name}: {pictures}; {counted.turns} turns; {number} false; {seconds:.0f} s", flush=True)
+    print(f"{name}: {pictures}; {number} false; {seconds:.0f} s", flush=True)
     by_kind: dict[str, list[str]] = {}
     for what, kind, stage, *where in counted.found:
         by_kind.setdefault(f"{what} ({kind})", []).append(f"stage {stage}: {', '.join(where)}")

@@ -17,7 +17,7 @@ PASSES_SECONDS = 2 * RUN_SECONDS
 """A transform, or the passes of a build: the stage has an error, or the picture says it."""
 FILE_SECONDS = PASSES_SECONDS
 """Opening a file of any size: FileError."""
-SCRIPT_SECONDS = 8.0
+SCRIPT_SECONDS = 7.0
 """Writing one stage of a script: RunError."""
 
 CANDIDATES_SECONDS = 10.0

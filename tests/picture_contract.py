@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind
+from irviz.model.graph.graph import NodeKind, RegionKind
 
 _TOLERANCE = 1.5
 _VALUE = 24.0
@@ -173,15 +173,6 @@ def violations(svg: str, graph, beside: str = "") -> list[tuple[str, ...]]:
     return [*found, *_cut_off(picture, parts), *_empty_sides(picture, [*parts, *other])]
 
 
-def kinds(svg: str, graph) -> Counter[str]:
-    """Count what is false in a picture by its kind; deliberate turns of edges are among it."""
-    return Counter(one[0] for one in violations(svg, graph))
-
-
-TURN = "turn"
-"""Not false: the edge that leads from the end of a column to the beginning of the next."""
-
-
 def _boxes(picture, graph):
     """Yield nodes without a box of their own, boxes without a node, and boxes that overlap."""
     drawn = Counter(name for name, _ in picture.nodes)
@@ -301,11 +292,6 @@ def _edges(picture, graph):
 def _flow(picture, graph):
     """Yield edges that lead against the flow, though the graph has no cycle there."""
     boxes = dict(picture.nodes)
-    boxes_of_steps = [
-        (str(node.id), boxes[node.id])
-        for node in graph.nodes
-        if node.kind not in INPUT_KINDS and node.id in boxes
-    ]
     back = {
         (edge.source, edge.target)
         for edge in graph.edges
@@ -315,31 +301,7 @@ def _flow(picture, graph):
         if (edge.source, edge.target) in back or not {edge.source, edge.target} <= boxes.keys():
             continue
         if boxes[edge.source].top + _TOLERANCE < edge.tip[1]:
-            is_turn = _is_between_columns(edge, graph, boxes_of_steps)
-            yield TURN if is_turn else "edge against the flow", edge.source, edge.target
-
-
-def _is_between_columns(edge, graph, steps):
-    """Tell whether an edge leads from steps on one side of a vertical line to those beyond it.
-
-    They are the steps of the innermost frame around both of its ends.
-    """
-    if edge.target == "return":
-        return False
-    shared = set(_around(graph, graph[edge.source].region))
-    shared &= set(_around(graph, graph[edge.target].region))
-    inner = [
-        (name, box) for name, box in steps if shared <= set(_around(graph, graph[name].region))
-    ]
-    names = [name for name, _ in inner]
-    if edge.source not in names or edge.target not in names:
-        return False
-    for cut in range(names.index(edge.source) + 1, names.index(edge.target) + 1):
-        before, after = ([box for _, box in part] for part in (inner[:cut], inner[cut:]))
-        for left, right in ((before, after), (after, before)):  # columns begin at either side
-            if max(box.right for box in left) < min(box.left for box in right):
-                return True
-    return False
+            yield "edge against the flow", edge.source, edge.target
 
 
 def _crossings(picture):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,13 +19,10 @@ from irviz.model.graph.graph import (
     Graph,
     Node,
     NodeId,
-    NodeKind,
     RegionKind,
 )
 from irviz.view.geometry import Size
 from irviz.view.graph import labels
-from irviz.view.graph.columns import MARGIN as COLUMN_MARGIN
-from irviz.view.graph.columns import Columns, column_name
 from irviz.view.graph.node_shapes import layout_size, output_size
 from irviz.view.graph.nodes_and_edges import cluster_contents, cluster_title, title_space
 
@@ -87,9 +84,7 @@ def to_dot(
     graph: Graph,
     direction: str = "up",
     given: LayoutInput | None = None,
-    columns: Columns | None = None,
     rank_gap: str = "",
-    in_order: bool = True,
     is_strict: bool = False,
 ) -> str:
     """Return the graph in DOT, with sizes instead of text.
@@ -97,11 +92,10 @@ def to_dot(
     The size of a node includes the label of its value, which is drawn where the node's edges begin:
     edge labels in Graphviz take several times as long. A node is a table with a cell for each
     argument, so that edges enter in the order of the arguments. The engine has no text to measure,
-    so a layout does not depend on the fonts of a machine. A column is a cluster without a title.
+    so a layout does not depend on the fonts of a machine.
 
     Args:
         rank_gap: The space between two ranks in inches, by default what suits the graph.
-        in_order: Whether groups with effects are stacked in execution order.
         is_strict: Whether each edge leads to a later rank, also between frames: the engine places
             these one by one otherwise, and prefers short edges to a few that lead on.
 
@@ -124,25 +118,20 @@ def to_dot(
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
     given = given or layout_input(graph)
-    _add_contents(source, graph, given, columns, spaces, labelloc)
+    _add_contents(source, graph, given, spaces, labelloc)
     names = _names(graph)
-    column_of = columns.column_of if columns else {}
-    for index, (first, second) in enumerate(_consecutive_effects(graph, in_order)):
-        if column_of.get(first) == column_of.get(second):
-            source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    turns, between = (columns.turns, columns.between) if columns else ((), ())
+    for index, (first, second) in enumerate(_consecutive_effects(graph)):
+        source.edge(names[first], names[second], id=f"o{index}", style="invis")
     own = len(graph.edges)
     for index, edge in enumerate(graph.edges):
         name, start, end, entry = given.edges[index]
         cell = int(entry * len(graph.entering[edge.target]))
-        back = {"constraint": "false"} if edge.is_carried or index in between else {}
+        back = {"constraint": "false"} if edge.is_carried else {}
         source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:
         source.edge(start, end, id=name)
-    for index, (turn, user) in enumerate(product(turns, columns.users if columns else ())):
-        source.edge(given.edges[turn][1], user, id=f"u{index}", style="invis")
     for index, (first, user) in enumerate(_below_frames(graph)):
         source.edge(names[first], names[user], id=f"i{index}", style="invis")
     return str(source.source)
@@ -152,24 +141,14 @@ def _add_contents(
     source: graphviz.Digraph,
     graph: Graph,
     given: LayoutInput,
-    columns: Columns | None,
     spaces: Mapping[str, str],
     labelloc: str,
 ) -> None:
-    """Add the nodes, in clusters for their regions and for columns."""
+    """Add the nodes, in clusters for their regions."""
     names, contents = _names(graph), cluster_contents(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
-        if columns is None or region != columns.region:
-            put(into, contents.get(region, ()))
-            return
-        for number, items in enumerate(columns.items):
-            with into.subgraph(name=column_name(number)) as column:
-                column.attr(margin=f"{COLUMN_MARGIN:g}", label="")  # not that of the frame
-                put(column, items)
-
-    def put(into: graphviz.Digraph, items: Iterable[Node | int]) -> None:
-        for item in items:
+        for item in contents.get(region, ()):
             if isinstance(item, Node):
                 name, arguments = names[item.id], len(graph.entering.get(item.id, ()))
                 _add_node(into, name, item, given.sizes[name], arguments)
@@ -208,7 +187,7 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     return [*product(inputs, first)]
 
 
-def _consecutive_effects(graph: Graph, has_groups: bool) -> list[tuple[NodeId, NodeId]]:
+def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     """Pair each impure node with the next one in its block.
 
     An invisible edge between the two shows them in execution order. Without it, calls that only
@@ -222,7 +201,7 @@ def _consecutive_effects(graph: Graph, has_groups: bool) -> list[tuple[NodeId, N
     last: dict[int | None, NodeId] = {}
     pairs = []
     for node in graph.nodes:
-        if not node.is_pure and (has_groups or node.kind is not NodeKind.GROUP):
+        if not node.is_pure:
             block = node.region
             while block is not None and graph.regions[block].kind in DIFF_REGIONS:
                 block = graph.regions[block].parent

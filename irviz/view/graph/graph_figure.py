@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from irviz.model.folding.folding_limits import FIRST_NODES
-from irviz.model.graph.graph import Graph, NodeId, NodeKind
+from irviz.model.graph.graph import Graph, NodeId
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Size
 from irviz.view.graph.change_marks import SideChanges
-from irviz.view.graph.columns import possible_columns, scale_on_screens, with_turns
-from irviz.view.graph.dot import LayoutInput, layout_input, to_dot
+from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
 from irviz.view.graph.graphviz_layout import (
     LAYOUT_SECONDS,
@@ -29,8 +27,6 @@ from irviz.view.theme import get_theme
 Direction = Literal["up", "down"]
 """Where data flows."""
 
-_MIN_ENLARGED = 1.08
-"""The least enlargement for which columns are used, unless they make all text readable."""
 _MAX_EDGES, _MAX_EDGES_PER_NODE = 100, 3
 """With more edges Graphviz takes many seconds, and its layout is unreadable anyway."""
 
@@ -161,7 +157,6 @@ def place_graph(
                     found = lay_out(strict, seconds)
                     if found and found.nodes.keys() == given.sizes.keys():
                         dot, layout = strict, found
-                dot, layout = _in_columns(graph, direction, given, dot, layout, seconds)
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
@@ -180,39 +175,3 @@ def _runs_back(graph: Graph, layout: Layout, direction: str) -> bool:
         for edge, (source, target) in zip(graph.edges, ends, strict=True)
         if source < target and not edge.is_carried
     )
-
-
-def _in_columns(
-    graph: Graph, direction: str, given: LayoutInput, dot: str, layout: Layout, seconds: float
-) -> tuple[str, Layout]:
-    """Return the layout of a model with layers, in columns if more of it can be read then."""
-    if len(graph.nodes) > FIRST_NODES or not any(node.layers for node in graph.nodes):
-        return dot, layout
-    best, scale = (dot, layout), scale_on_screens(layout)
-    has_order = any(node.kind is NodeKind.GROUP and not node.is_pure for node in graph.nodes)
-    for in_order in (True, False) if has_order else (True,):
-        if scale == 1:
-            break
-        if not in_order:
-            dot = to_dot(graph, direction, given, in_order=False)
-            layout = lay_out(dot, seconds) or layout
-            best, scale = _better(best, scale, dot, layout)
-        for columns in possible_columns(graph, layout, direction):
-            divided = to_dot(graph, direction, given, columns, in_order=in_order)
-            found = lay_out(divided, seconds)
-            if found and found.nodes.keys() == given.sizes.keys():
-                turned = with_turns(found, columns, given.sizes, given.edges, direction)
-                best, scale = _better(best, scale, divided, turned)
-            if scale == 1:
-                break
-    return best
-
-
-def _better(
-    best: tuple[str, Layout], scale: float, dot: str, layout: Layout | None
-) -> tuple[tuple[str, Layout], float]:
-    """Return a layout with its DOT and scale if it is much larger on screen, else the best."""
-    enlarged = scale_on_screens(layout) if layout else 0.0
-    if layout and (enlarged == 1 or enlarged > _MIN_ENLARGED * scale):
-        return (dot, layout), enlarged
-    return best, scale

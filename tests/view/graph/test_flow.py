@@ -1,4 +1,4 @@
-"""A tall picture of a model is drawn in columns, so that all of it can be read on a screen."""
+"""Data flows one way in each picture, however long it is."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,6 @@ import pytest
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.model.graph.layers import LayerPart
 from irviz.view.geometry import Rect
-from irviz.view.graph.columns import SCREENS, scale_on_screens
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import points_along
 from irviz.view.graph.scene_geometry import SceneGeometry
@@ -33,17 +32,18 @@ def chain(length, *, has_layers=True, skips=()):
 
 @pytest.mark.parametrize("direction", ["up", "down"])
 @pytest.mark.parametrize("skips", [(), ((3, 5), (12, 16)), [(n, n + 2) for n in range(1, 20, 2)]])
-def test_a_tall_model_is_on_one_screen_and_no_edge_crosses_a_node(direction, skips):
+def test_no_edge_of_a_tall_model_turns_back_or_crosses_a_node(direction, skips):
     graph = chain(22, skips=skips)
     placed = place_graph(graph, direction)
-    assert scale_on_screens(placed.layout) == 1
     scene = SceneGeometry(graph, placed.layout, direction)
     assert set(scene.frames) == {0}
     (frame,) = scene.frames.values()
     assert all(frame.rect.contains(scene.shapes[node.id]) for node in graph.nodes[1:])
     for edge, route in scene.edges:
         others = [rect for node, rect in scene.shapes.items() if node not in edge[:2]]
-        for x, y in points_along(route, 4.0):
+        points = [*points_along(route, 4.0)]
+        assert (points[-1][1] - points[0][1]) * scene.outward > 0, edge
+        for x, y in points:
             assert not any(rect.overlaps(Rect(x, y, x + 1, y + 1)) for rect in others), edge
         if edge.target in scene.shapes:
             rect = scene.shapes[edge.target]
@@ -67,45 +67,10 @@ def test_an_input_that_is_used_late_is_where_the_first_one_is_and_not_beside_the
     assert below * (first.centre[1] - frame.centre[1]) > frame.height / 2
 
 
-def test_what_has_no_layers_or_fits_is_one_column():
-    for graph in (chain(22, has_layers=False), chain(8)):
-        placed = place_graph(graph)
-        across = {round(x) for x, _ in placed.layout.nodes.values()}
-        assert len(across) == 1
-    assert place_graph(chain(22, has_layers=False)).layout.height > SCREENS[0].height
-
-
-def test_the_edge_that_turns_to_a_column_ends_in_it():
-    """A mask that no step before it leads to stands beside these, not in the column after them."""
-    graph = chain(19, skips=[(1, 12), (1, 14)])
-    around = [None, None, *[0] * 10, *[None] * 7]
-    nodes = [one._replace(region=at) for one, at in zip(graph.nodes, around, strict=True)]
-    placed = place_graph(
-        replace(
-            graph,
-            nodes=tuple(nodes),
-            edges=tuple(one for one in graph.edges if one[:2] != ("lv1", "lv2")),
-            regions=(Region(RegionKind.LAYER, "mask"),),
-        )
-    )
-    scene = SceneGeometry(placed.graph, placed.layout, "up")
-    (route,) = (route for edge, route in scene.edges if edge[:2] == ("lv1", "lv12"))
-    ys = [y for _, y in points_along(route, 4.0)]
-    assert max(ys) <= scene.shapes["lv1"].bottom, "it leads back past its own beginning"
-
-
-def test_a_column_is_as_wide_as_its_steps_whatever_the_title_of_the_frame():
-    graph = chain(22)
-    widths = []
-    for title in (
-        "short",
-        "the name of a layer that is a lot wider than any of its steps, all alike",
-    ):
-        region = graph.regions[0]._replace(kind=RegionKind.REPEAT, name=title)
-        placed = place_graph(replace(graph, regions=(region,)))
-        widths.append(placed.layout.width)
-        assert len({x for x, _ in placed.layout.nodes.values()}) > 1
-    assert widths[0] == widths[1]
+@pytest.mark.parametrize("has_layers", [True, False])
+def test_a_chain_is_one_column_however_long_it_is(has_layers):
+    placed = place_graph(chain(60, has_layers=has_layers))
+    assert len({round(x) for x, _ in placed.layout.nodes.values()}) == 1
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

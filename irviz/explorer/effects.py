@@ -20,12 +20,12 @@ from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
-from irviz.explorer.reducer import asked_stage, reduce
+from irviz.explorer.reducer import asked_stage
 from irviz.explorer.runner import RUN, Job, Work, in_steps
 from irviz.explorer.schedules import called_prim_func
 from irviz.explorer.script_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
-from irviz.explorer.slow_actions import draw, look, neighbours
+from irviz.explorer.slow_actions import draw, iter_ahead, look
 from irviz.explorer.stage_rows import FEW_NODES, Counts, iter_change_counts
 from irviz.explorer.state import (
     FIRST,
@@ -143,12 +143,12 @@ class Effects:
         self._store.dispatch(actions.SetField("drawing", asked_stage(self._store.state)))
 
     def _draw_ahead(self, state: State) -> None:
-        """Print the current stage and draw those that a step leads to, during idle time.
+        """Print the current stage and draw what a key leads to, during idle time.
 
         What the user asks for takes precedence.
         """
         if not state.asked:
-            self._runner.replace(_PICTURE, partial(_draw_neighbours, state), delay=_AHEAD_SECONDS)
+            self._runner.replace(_PICTURE, partial(_draw_ahead, state), delay=_AHEAD_SECONDS)
 
     def _count_changes(self, state: State) -> None:
         if len(state.session.stages) <= _FEW_STAGES:
@@ -475,11 +475,11 @@ def _or_why(action: Action, steps: Iterator[Action]) -> Iterator[Action]:
         yield actions.Say(str(failure), is_error=True)
 
 
-def _draw_neighbours(state: State, job: Job) -> None:
+def _draw_ahead(state: State, job: Job) -> None:
     printed(state.stage)
-    for stage in neighbours(state):
+    for after in iter_ahead(state):
         job.check()
-        draw(partial(reduce, state, actions.Checkout(stage)), job.check)
+        draw(lambda: after, job.check, is_asked=False)  # noqa: B023 - it is called at once
         time.sleep(_AHEAD_SECONDS)
 
 

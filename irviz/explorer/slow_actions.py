@@ -172,17 +172,21 @@ def _shown_in(state: State, node_id: NodeId) -> State:
 # --- what is drawn before it is shown ----------------------------------------------------------
 
 
-_turn = threading.Lock()
-"""Held while a picture is drawn: two at once would both be late."""
+_asked_turn, _ahead_turn = threading.Lock(), threading.Lock()
+"""Held while a picture is drawn: two at once would both be late.
+
+What is asked for does not wait for what is drawn ahead, which may be a long comparison.
+"""
 
 
-def draw(make: Callable[[], State], check: Callable[[], None]) -> State:
+def draw(make: Callable[[], State], check: Callable[[], None], *, is_asked: bool = True) -> State:
     """Make a state, and draw its pictures and texts.
 
     Args:
         check: Called between the steps; raises an exception if nobody waits for them any more.
+        is_asked: Whether the user waits for it, or it is drawn ahead.
     """
-    with _turn:
+    with _asked_turn if is_asked else _ahead_turn:
         check()
         after = make()
         with suppress(Exception):  # it is said when it is shown
@@ -200,6 +204,24 @@ def _iter_drawn(state: State) -> Iterator[object]:
     for one in TEXTS:
         yield one(state)
     yield viewer_data(state)
+
+
+def iter_ahead(state: State) -> Iterator[State]:
+    """Yield the states that a key leads to: other stages, and the comparison with the parent.
+
+    If the shown stage is compared with its parent, the other stages are, too.
+    """
+    is_pair = bool(state.reference) and state.reference == state.stage.parent
+    for at, stage in enumerate(neighbours(state)):
+        there = reduce(state, actions.Checkout(stage))
+        yield _compared_with_parent(there) if is_pair else there
+        if at == 0 and not state.reference and state.stage.parent is not None:
+            yield _compared_with_parent(state)
+
+
+def _compared_with_parent(state: State) -> State:
+    parent = state.stage.parent
+    return state if parent is None else reduce(state, actions.Compare(parent))
 
 
 def neighbours(state: State) -> list[str]:

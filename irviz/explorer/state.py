@@ -457,8 +457,8 @@ def _latest(traces: Mapping[str, Trace]) -> dict[str, Trace]:
 # --- derived values ----------------------------------------------------------------------------
 
 
-_KEPT = 8
-"""How many results of each function are cached: two pictures, before and after a few clicks."""
+_KEPT = 12
+"""How many results of each function are cached: two pictures, and those that keys lead to."""
 _PLAIN = (str, int, float, bool, frozenset, type(None))
 
 

@@ -1,17 +1,19 @@
-"""The stages that a step leads to are drawn before they are asked for."""
+"""What keys lead to, other stages and comparisons, is drawn before it is asked for."""
 
 import asyncio
 import threading
 
 import pytest
 
-from irviz.explorer.actions import Checkout
+from irviz.explorer.actions import Checkout, Compare
 from irviz.explorer.explorer import Explorer
+from irviz.explorer.pictures import compared, scene
 from irviz.explorer.slow_actions import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 from tests.event_loop import until
+from tests.explorer.performed_actions import state_after
 
 pytestmark = pytest.mark.worker
 
@@ -51,6 +53,27 @@ def test_a_step_finds_its_picture_drawn_once_nothing_else_was_to_be_done(session
         explorer.dispatch(Checkout("0"))
         assert len(drawn) == 3
         assert explorer.scene["current"]["stage"] == "0"
+        explorer.close()
+
+    asyncio.run(kernel())
+
+
+def test_the_comparison_with_the_parent_is_there_before_it_is_asked_for(session):
+    async def kernel():
+        explorer = Explorer(session.checkout("3"))
+        wanted = state_after(session.checkout("3"), Compare("2"))
+        await until(lambda: compared.is_known(wanted) and scene.is_known(wanted, "reference"))
+        explorer.close()
+
+    asyncio.run(kernel())
+
+
+def test_a_pair_that_is_stepped_through_is_drawn_ahead_as_a_pair(session):
+    async def kernel():
+        explorer = Explorer(session.checkout("1"))
+        explorer.dispatch(Compare("0"))
+        wanted = state_after(session.checkout("2"), Compare("1"))
+        await until(lambda: compared.is_known(wanted) and scene.is_known(wanted, "reference"))
         explorer.close()
 
     asyncio.run(kernel())

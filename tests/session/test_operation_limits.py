@@ -89,7 +89,7 @@ def test_functions_that_call_each_other_in_a_long_chain_end_in_words(opened):
 
 
 def test_the_memory_of_functions_that_call_twice_is_refused_in_words(opened):
-    with pytest.raises(irviz.RunError, match="'main' has more than 50,000 calls"):
+    with pytest.raises(irviz.RunError, match=r"more than 50,000 calls|longer than 6 s"):
         opened(calls_that_call(2, 30)).memory_use()
 
 

@@ -31,9 +31,13 @@ class Action:
 
 @dataclass(frozen=True)
 class Checkout(Action):
-    """Make another stage the current one."""
+    """Make another stage the current one, compared with `reference`, "" for no other.
+
+    By default what is compared with stays.
+    """
 
     stage: str
+    reference: str | None = None
 
 
 @dataclass(frozen=True)

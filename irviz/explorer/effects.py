@@ -329,7 +329,7 @@ class Effects:
         """Show the failing stage next to the one before it."""
         wanted: list[Action] = []
         if found.stage is not None and found.before is not None:
-            wanted = [actions.Checkout(found.stage.id), actions.Compare(found.before.id)]
+            wanted = [actions.Checkout(found.stage.id, found.before.id)]
         for action in (*wanted, actions.Say(bisection_words(found))):
             self._store.dispatch(actions.Look(action))
 

@@ -83,8 +83,9 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
     """Return the state after an action; actions that only have side effects change nothing."""
     session = state.session
     match action:
-        case actions.Checkout(stage):
-            return with_session(state, session.checkout(stage))
+        case actions.Checkout(stage, reference):
+            after = with_session(state, session.checkout(stage))
+            return after if reference is None else _compared(after, reference)
         case actions.Changed(wanted, before, result):
             if isinstance(result, Exception):
                 raise result
@@ -122,10 +123,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.Select(node, side):
             return selected(state, node, side)
         case actions.Compare(reference):
-            if reference:
-                session.stage(reference)
-            is_same = reference == state.reference
-            return state if is_same else fresh(state, reference=reference)
+            return _compared(state, reference)
         case actions.ColourBy(kind):
             after = fresh(state, colour_by=kind or None)
             if kind == "difference" and state.pair[0] == state.pair[1]:
@@ -205,6 +203,14 @@ def _asking(state: State, wanted: Action) -> State:
     kept = [one for one in state.asked if not (is_choice and type(one) is type(wanted))]
     after = replace(state, asked=(*kept, wanted))
     return replace(after, drawing=asked_stage(after)) if state.drawing else after
+
+
+def _compared(state: State, reference: str) -> State:
+    """Compare with a stage, "" for none; raise NotFoundError if there is no such stage."""
+    if reference:
+        state.session.stage(reference)
+    is_same = reference == state.reference
+    return state if is_same else fresh(state, reference=reference)
 
 
 def asked_stage(state: State) -> str:

@@ -213,15 +213,10 @@ def iter_ahead(state: State) -> Iterator[State]:
     """
     is_pair = bool(state.reference) and state.reference == state.stage.parent
     for at, stage in enumerate(neighbours(state)):
-        there = reduce(state, actions.Checkout(stage))
-        yield _compared_with_parent(there) if is_pair else there
+        parent = state.session.stage(stage).parent if is_pair else None
+        yield reduce(state, actions.Checkout(stage, parent))
         if at == 0 and not state.reference and state.stage.parent is not None:
-            yield _compared_with_parent(state)
-
-
-def _compared_with_parent(state: State) -> State:
-    parent = state.stage.parent
-    return state if parent is None else reduce(state, actions.Compare(parent))
+            yield reduce(state, actions.Compare(state.stage.parent))
 
 
 def neighbours(state: State) -> list[str]:

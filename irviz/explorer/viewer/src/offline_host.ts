@@ -181,8 +181,9 @@ export function fileHost(recording: Recording): Host {
     offers: (action) => OFFERED.includes(action),
     send(message) {
       const here = looked();
-      if (message.action === "Checkout") go({ ...here, stage: message.stage });
-      else if (message.action === "Compare") go({ ...here, reference: message.reference });
+      if (message.action === "Checkout") {
+        go({ ...here, stage: message.stage, reference: message.reference ?? here.reference });
+      } else if (message.action === "Compare") go({ ...here, reference: message.reference });
       else if (message.action === "Focus") go({ ...here, function: message.function });
       else if (message.action === "Reveal") {
         const name = message.function || here.function;

@@ -420,10 +420,13 @@ export const TRAITS: readonly (keyof ViewerTraits)[] = [
   "clipboard",
 ];
 
-/** Make another stage the current one. */
+/** Make another stage the current one, compared with `reference`, "" for no other.
+ *
+ * By default what is compared with stays. */
 export interface Checkout {
   action: "Checkout";
   stage: string;
+  reference: string | null;
 }
 
 /** Give a stage another label. */

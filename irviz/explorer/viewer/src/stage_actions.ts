@@ -4,10 +4,11 @@ import { railItems, stageBeside } from "./rail_rows";
 import type { StageRow } from "./schema";
 import type { MenuItem, State } from "./state";
 
-export const checkout = (state: State, stage: string) => {
-  if (stage === shownNext(state) || !state.can("Checkout")) return;
+/** Show a stage, compared with `reference`, "" for no other; by default what it is compared with stays. */
+export const checkout = (state: State, stage: string, reference: string | null = null) => {
+  if (!state.can("Checkout") || (stage === shownNext(state) && reference === null)) return;
   state.asked.value = stage;
-  state.ask({ action: "Checkout", stage });
+  state.ask({ action: "Checkout", stage, reference });
 };
 
 /** Show a node in a stage; without a node it is the stage. */
@@ -40,8 +41,7 @@ export function compareWithParent(state: State) {
 export function swapSides(state: State) {
   const { current, reference } = state.scene.peek();
   if (!current || !reference) return;
-  state.ask({ action: "Checkout", stage: reference.stage });
-  state.ask({ action: "Compare", reference: current.stage });
+  checkout(state, reference.stage, current.stage);
 }
 
 /** Show the stage `by` stages further down, of those that are listed, or that changed something.
@@ -58,8 +58,7 @@ export function stepStage(state: State, by: number, skipsSame = false) {
   const parentOf = (stage: string) => rows.find(({ id }) => id === stage)?.parent ?? "";
   const { current, reference } = state.scene.peek();
   const isPair = reference !== null && reference.stage === parentOf(current?.stage ?? "");
-  checkout(state, next);
-  if (isPair && parentOf(next)) state.ask({ action: "Compare", reference: parentOf(next) });
+  checkout(state, next, isPair && parentOf(next) ? parentOf(next) : null);
 }
 
 export const canDrop = (state: State, row: StageRow) =>
@@ -86,10 +85,7 @@ export function stageMenu(state: State, row: StageRow): MenuItem[] {
       label: "Show, compared with its parent",
       hint: "d",
       isDisabled: !row.parent || !state.can("Compare"),
-      run() {
-        checkout(state, row.id);
-        state.ask({ action: "Compare", reference: row.parent });
-      },
+      run: () => checkout(state, row.id, row.parent),
     },
   ];
   if (!state.host.isLive) return items;

@@ -209,9 +209,8 @@ export function createState(host: Host, ended: AbortSignal): State {
     const here = placeOf(scene, { node: "", side: "current" });
     const isThere = isSameScene(to, here);
     if (!isThere) travel = { to, until: performance.now() + TRAVEL };
-    if (to.stage !== here.stage) ask({ action: "Checkout", stage: to.stage });
-    if (to.reference !== here.reference) {
-      ask({ action: "Compare", reference: to.reference });
+    if (to.stage !== here.stage || to.reference !== here.reference) {
+      ask({ action: "Checkout", stage: to.stage, reference: to.reference });
     }
     if (to.function !== here.function) ask({ action: "Focus", function: to.function });
     if (isThere) select(to.node, to.side);

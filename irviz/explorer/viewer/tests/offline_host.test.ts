@@ -84,7 +84,7 @@ const recording = () =>
 
 test("a stage is shown with its picture, its text and its functions", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.equal(host.get("scene").key, "main/1/");
   assert.equal(host.get("scripts").current?.text, "one");
   assert.deepEqual(
@@ -99,7 +99,7 @@ test("a stage is shown with its picture, its text and its functions", () => {
 
 test("a comparison is shown where it was recorded, and else it is said that it was not", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.send({ action: "Compare", reference: "0" });
   assert.equal(host.get("scene").key, "main/1/0");
   host.send({ action: "Compare", reference: "2" });
@@ -109,29 +109,29 @@ test("a comparison is shown where it was recorded, and else it is said that it w
 
 test("a view is another one where Python showed another one, which needs no words", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.send({ action: "Compare", reference: "0" });
-  host.send({ action: "Checkout", stage: "0" });
+  host.send({ action: "Checkout", stage: "0", reference: null });
   assert.equal(host.get("scene").key, "main/0/");
   assert.equal(host.get("status").words, "");
   host.send({ action: "Reveal", function: "f", node: "", stage: "1" });
-  host.send({ action: "Checkout", stage: "0" });
+  host.send({ action: "Checkout", stage: "0", reference: null });
   assert.equal(host.get("scene").key, "main/0/");
 });
 
 test("what Python said of a stage without the function is shown", () => {
   const host = fileHost(recording());
   host.send({ action: "Reveal", function: "f", node: "", stage: "1" });
-  host.send({ action: "Checkout", stage: "2" });
+  host.send({ action: "Checkout", stage: "2", reference: null });
   assert.deepEqual(host.get("scene"), lacking.scene);
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.equal(host.get("scene").key, "f/1/");
 });
 
 test("what there was no room for says where it can be looked at", () => {
   const host = fileHost(recording());
   host.set("hasScript", true);
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.send({ action: "Focus", function: "g" });
   assert.match(host.get("scene").current?.error ?? "", /open the session in irviz/);
   assert.deepEqual(host.get("scene").current?.instead, ["main"]);
@@ -143,11 +143,11 @@ test("what there was no room for says where it can be looked at", () => {
 
 test("what is said of two results belongs to the pair that was compared", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.equal(host.get("status").verdict, "");
   host.send({ action: "Compare", reference: "0" });
   assert.equal(host.get("status").verdict, "0 and 1 are equal");
-  host.send({ action: "Checkout", stage: "2" });
+  host.send({ action: "Checkout", stage: "2", reference: null });
   assert.equal(host.get("status").verdict, "");
 });
 
@@ -157,9 +157,9 @@ test("what is said of a stage is said whenever the stage is shown", () => {
     one.scene.current?.stage === "2" ? { ...one, status: failed } : one,
   );
   const host = fileHost({ ...recording(), views });
-  host.send({ action: "Checkout", stage: "2" });
+  host.send({ action: "Checkout", stage: "2", reference: null });
   assert.deepEqual(host.get("status"), failed);
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.deepEqual(host.get("status"), STATUS);
 });
 
@@ -167,7 +167,7 @@ test("the details are those of the selected node, in a comparison as without", (
   const host = fileHost(recording());
   host.set("selection", { node: "a", side: "current" });
   assert.equal(host.get("details").value, "main/0/ a");
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.equal(host.get("details").value, "main/1/ a");
   host.send({ action: "Compare", reference: "0" });
   assert.deepEqual([host.get("details").key, host.get("details").value], ["main/1/0", "main/1/ a"]);
@@ -176,13 +176,13 @@ test("the details are those of the selected node, in a comparison as without", (
 test("a node that the next stage lacks is not selected there", () => {
   const host = fileHost(recording());
   host.set("selection", { node: "b0", side: "current" });
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   assert.equal(host.get("selection").node, "");
 });
 
 test("a node is not selected in another function that has one of its name", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.set("selection", { node: "a", side: "current" });
   host.send({ action: "Focus", function: "f" });
   assert.equal(host.get("selection").node, "");
@@ -190,7 +190,7 @@ test("a node is not selected in another function that has one of its name", () =
 
 test("nodes are found in every function of the stage, those of the shown one first", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.set("search", "add");
   const found = host.get("found");
   assert.deepEqual(
@@ -202,12 +202,12 @@ test("nodes are found in every function of the stage, those of the shown one fir
     ],
   );
   assert.deepEqual([found.words, found.count], ["add", 4]);
-  host.send({ action: "Checkout", stage: "0" });
+  host.send({ action: "Checkout", stage: "0", reference: null });
   assert.deepEqual(
     host.get("found").nodes.map(({ node }) => node),
     ["a", "in group", "in other"],
   );
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.send({ action: "Reveal", function: "f", node: "b1", stage: "" });
   assert.equal(host.get("scene").key, "f/1/");
   assert.equal(host.get("selection").node, "b1");
@@ -247,8 +247,8 @@ test("another group is opened in the place of the first, and another stage begin
   host.send(toggle("group"));
   host.send(toggle("other"));
   assert.deepEqual(nodesOf(host), ["a", "in other"]);
-  host.send({ action: "Checkout", stage: "1" });
-  host.send({ action: "Checkout", stage: "0" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
+  host.send({ action: "Checkout", stage: "0", reference: null });
   assert.deepEqual(nodesOf(host), ["a", "b0"]);
   host.send(toggle("other"));
   assert.deepEqual(nodesOf(host), ["a", "in other"]);
@@ -256,7 +256,7 @@ test("another group is opened in the place of the first, and another stage begin
 
 test("a group that there was no room for says where it can be opened", () => {
   const host = fileHost(recording());
-  host.send({ action: "Checkout", stage: "1" });
+  host.send({ action: "Checkout", stage: "1", reference: null });
   host.send(toggle("group"));
   assert.deepEqual(nodesOf(host), ["a", "b1"]);
   assert.match(host.get("status").words, /open the session in irviz/);

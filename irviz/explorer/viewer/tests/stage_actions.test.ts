@@ -24,8 +24,9 @@ function chain(shown: string, reference: string) {
   return { state, asked };
 }
 
-const checkout = (stage: string) => ({ action: "Checkout", stage });
-const compare = (reference: string) => ({ action: "Compare", reference });
+const checkout = (stage: string, reference: string | null = null) => ({
+  ...{ action: "Checkout", stage, reference },
+});
 
 test("a step goes to the stage beside, or to the next that changed something", () => {
   const plain = chain("1", "");
@@ -39,10 +40,10 @@ test("a step goes to the stage beside, or to the next that changed something", (
 test("a comparison with the stage before goes along with a step, another one keeps its first stage", () => {
   const pair = chain("2", "1");
   stepStage(pair.state, 1);
-  assert.deepEqual(pair.asked, [checkout("3"), compare("2")]);
+  assert.deepEqual(pair.asked, [checkout("3", "2")]);
   const back = chain("2", "1");
   stepStage(back.state, -1);
-  assert.deepEqual(back.asked, [checkout("1"), compare("0")]);
+  assert.deepEqual(back.asked, [checkout("1", "0")]);
   const pinned = chain("2", "0");
   stepStage(pinned.state, 1);
   assert.deepEqual(pinned.asked, [checkout("3")]);

@@ -5,7 +5,7 @@ Stages share a layout where it suits each of them about as well as one of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -47,9 +47,6 @@ _MOST_EMPTY = 0.3
 """The most of the places of all stages that may be empty in a picture."""
 _MOST_EMPTY_SIDE = 0.2
 """The most of a picture's width, or height, that may be empty at one side: it is shown smaller."""
-_MOST_SPREAD = 2.0
-"""The most places of all stages for each node of one: a node that others were fused into is drawn
-as large as those together."""
 LAYOUT_SECONDS = 1.0
 """The time limit of a layout: each stage would have to be laid out by itself after it."""
 
@@ -196,14 +193,15 @@ def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff
 
 
 def _is_suitable(union: UnionGraph) -> bool:
-    """Return whether each stage may be drawn at the places of all."""
+    """Return whether each stage may be drawn at the places of all.
+
+    A node that becomes several, or that several become, would be as large as those together, and
+    nothing in the picture of its own stage would tell why.
+    """
     count = len(union.graph.nodes)
-    if count > MOST_PLACES or _has_split(union):
-        return False
-    return all(
-        _places(union, at) >= (1 - _MOST_EMPTY) * count and count <= _MOST_SPREAD * len(stage.nodes)
-        for at, stage in enumerate(union.stages)
-    )
+    most_empty = _MOST_EMPTY * count
+    is_full = all(count - len(set(one.values())) <= most_empty for one in union.nodes)
+    return count <= MOST_PLACES and is_full and not any(union.frames)
 
 
 def _is_filled(layout: Layout) -> bool:
@@ -214,40 +212,6 @@ def _is_filled(layout: Layout) -> bool:
     middle = Rect(across, down, layout.width - across, layout.height - down)
     left, top, right, bottom = zip(*rects, strict=True)
     return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
-
-
-def _has_split(union: UnionGraph) -> bool:
-    """Return whether a node is drawn as large as the nodes that it becomes in a later stage.
-
-    Nothing in the picture of its own stage would tell why it is large.
-    """
-    known = set[int]()  # the frames that were filled before, or had a node in them
-    for nodes, frames in zip(union.nodes, union.frames, strict=True):
-        if not known.issuperset(frames.values()):
-            return True
-        known.update(frames.values())
-        for node in nodes.values():
-            known.update(_regions_around(union, node))
-    return False
-
-
-def _regions_around(union: UnionGraph, node: NodeId) -> Iterator[int]:
-    """Return the regions that a node is in, from the inside out."""
-    region = union.graph[node].region
-    while region is not None:
-        yield region
-        region = union.graph.regions[region].parent
-
-
-def _places(union: UnionGraph, at: int) -> int:
-    """Return how many places a stage has something at: a node, or the frame that one fills."""
-    own, filled = set[NodeId](union.nodes[at].values()), set(union.frames[at].values())
-    own.update(
-        node.id
-        for node in union.graph.nodes
-        if not filled.isdisjoint(_regions_around(union, node.id))
-    )
-    return len(own)
 
 
 # --- visible node diffs ------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def test_what_neighbouring_stages_have_in_common_is_at_the_same_place(lowered: S
         assert len({(one.figure().width, one.figure().height) for one in alike}) == 1
 
 
-def test_a_node_that_others_were_fused_into_is_hardly_larger_than_its_text(lowered: Session) -> None:
+def test_a_node_that_others_were_fused_into_is_as_large_as_its_text(lowered: Session) -> None:
     for stage_id, view in drawn(lowered).items():
         alone = place_graph(lowered.view(stage_id).graph)
         shapes = SceneGeometry(alone.graph, alone.layout, alone.direction).shapes

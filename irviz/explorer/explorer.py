@@ -31,7 +31,7 @@ from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
 from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
 from irviz.explorer.pictures import shown_figure
-from irviz.explorer.runner import Runner
+from irviz.explorer.runner import Runner, in_steps
 from irviz.explorer.scene_data import scene_data
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.stage_rows import stage_rows
@@ -41,6 +41,7 @@ from irviz.explorer.viewer.schema import WRITTEN, Download, PaneName, ViewerTrai
 from irviz.explorer.viewer.widget import Viewer
 from irviz.explorer.viewer_traits import (
     is_text_known,
+    iter_text_data,
     moved,
     picture_data,
     status_data,
@@ -113,7 +114,7 @@ class Pane(Viewer):
             self._text_parts = ()
         elif not unchanged(parts := text_parts(state), self._text_parts):  # else a thread makes it
             self._text_parts = parts
-            self.store.runner.replace(self, lambda _: text_data(state), self._show_traits)
+            self.store.runner.replace(self, in_steps(iter_text_data(state)), told=self._show_traits)
 
     def _show_traits(self, data: Mapping[str, object]) -> None:
         with self._changes.paused():

@@ -13,9 +13,10 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.pictures import chosen_view, compared, scene, view_or_none
 from irviz.explorer.reducer import accepted, focused, fresh, reduce, selected, with_session
+from irviz.explorer.selected_node import history
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
-from irviz.explorer.viewer_traits import TEXTS, viewer_data
+from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.model.folding.expansion import reveal
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import NodeId, call_path
@@ -190,20 +191,21 @@ def draw(make: Callable[[], State], check: Callable[[], None], *, is_asked: bool
         check()
         after = make()
         with suppress(Exception):  # it is said when it is shown
-            for _ in _iter_drawn(after):
+            for _ in _iter_drawn(after, has_history=not is_asked):
                 check()
     return after
 
 
-def _iter_drawn(state: State) -> Iterator[object]:
+def _iter_drawn(state: State, *, has_history: bool) -> Iterator[object]:
     sides: tuple[Side, ...] = ("current", "reference") if state.reference else ("current",)
     yield compared(state)
     for side in sides:
         yield view_or_none(state, side)
         yield scene(state, side)
     for one in TEXTS:
-        yield one(state)
-    yield viewer_data(state)
+        if has_history or one is not history:
+            yield one(state)
+    yield picture_data(state)
 
 
 def iter_ahead(state: State) -> Iterator[State]:

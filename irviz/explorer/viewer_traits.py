@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
 from typing import Any
@@ -54,14 +54,24 @@ def viewer_data(state: State) -> dict[str, object]:
     return {**picture_data(state), **text_data(state)}
 
 
-def text_data(state: State) -> dict[str, object]:
-    """Return the traits that take as long as TVM takes to print the module."""
+def text_data(state: State, *, has_history: bool = True) -> dict[str, object]:
+    """Return the traits that take as long as TVM takes to print the module.
+
+    The history of the selected node, for which all stages are compared, can be left out.
+    """
     return {
         "scripts": scripts(state),
         "blockLines": block_lines(state),
-        "details": details(state),
+        "details": details(state, None, has_history),
         "found": found_nodes(state),
     }
+
+
+def iter_text_data(state: State) -> Iterator[dict[str, object]]:
+    """Yield these traits, first without the history if that is not known."""
+    if not history.is_known(state):
+        yield text_data(state, has_history=False)
+    yield text_data(state)
 
 
 def is_text_known(state: State) -> bool:
@@ -163,12 +173,17 @@ def _module_facts(state: State) -> str:
 
 
 @derived(
-    lambda state, charts=None: (
+    lambda state, charts=None, has_history=True: (
         *(location(state), state.stage, state.function, state.reference, state.selection.side),
-        *(node_source(state), selected_value(state), history(state), charts),
+        *(node_source(state), selected_value(state), charts),
+        history(state) if has_history else (),
     )
 )
-def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> Details:
+def details(
+    state: State,
+    charts: Callable[[NodeValue], str] | None = None,
+    has_history: bool = True,
+) -> Details:
     """Return code and history of the selected node, or describe the module if there is none.
 
     With `charts`, which draws values, the details include its value, which a form shows in a
@@ -196,7 +211,7 @@ def details(state: State, charts: Callable[[NodeValue], str] | None = None) -> D
                 "names": visible(", ".join(step.nodes)),
                 "words": visible(step.words),
             }
-            for step in history(state)
+            for step in (history(state) if has_history else ())
         ],
     }
 

@@ -10,6 +10,7 @@ import tvm
 
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
+from irviz.explorer import selected_node
 from irviz.explorer.actions import (
     Apply,
     Cancel,
@@ -113,14 +114,14 @@ def test_what_cannot_be_opened_is_told_and_what_was_asked_for_before_is_done(exp
 
 
 def test_a_text_that_takes_long_is_made_once_and_shown_when_it_is_there(explorer, monkeypatch):
-    make, made, go = explorer_module.text_data, [], threading.Event()
+    make, made, go = explorer_module.iter_text_data, [], threading.Event()
 
     def slow(state):
         made.append(state)
         go.wait(LONG)
-        return make(state)
+        yield from make(state)
 
-    monkeypatch.setattr(explorer_module, "text_data", slow)
+    monkeypatch.setattr(explorer_module, "iter_text_data", slow)
 
     async def kernel():
         explorer.dispatch(SetField("has_script", True))
@@ -132,6 +133,25 @@ def test_a_text_that_takes_long_is_made_once_and_shown_when_it_is_there(explorer
         await until(lambda: explorer.scripts["current"])
         assert "def main" in explorer.scripts["current"]["text"]
         assert len(made) == 1
+
+    in_kernel(kernel)
+
+
+def test_what_is_known_of_a_selected_node_does_not_wait_for_its_history(explorer, monkeypatch):
+    node_history, go = selected_node.node_history, threading.Event()
+
+    def slow(*given):
+        go.wait(LONG)
+        return node_history(*given)
+
+    monkeypatch.setattr(selected_node, "node_history", slow)
+
+    async def kernel():
+        explorer.selection = {"node": "lv0", "side": "current"}
+        await until(lambda: "def " in explorer.details["code"])
+        assert not explorer.details["history"]
+        go.set()
+        await until(lambda: explorer.details["history"])
 
     in_kernel(kernel)
 

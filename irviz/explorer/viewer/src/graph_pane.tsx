@@ -15,7 +15,7 @@ import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State } from "./state";
-import { around, centre, nextViewport, type Rect } from "./viewport";
+import { around, centre, isInSight, nextViewport, type Rect } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
 const NARROW = 700; // px of the pane's width in which two pictures have no place side by side
@@ -48,6 +48,10 @@ export function GraphPane({ state }: { state: State }) {
   }, [isNarrow, hasLegend]);
   useEffect(() => followScenes(state, views), [state, views]);
   useSignalEffect(() => showChange(state, views));
+  useSignalEffect(() => {
+    views.current.size.value; // a pane that becomes smaller shows less
+    requestAnimationFrame(() => keepInSight(state, views));
+  });
   useEffect(() => followGroups(state, views.current), [state, views]);
   useSignalEffect(() => {
     const { node, side } = state.selection.value;
@@ -170,14 +174,33 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
     { ...now, frame: after.picture.frame },
     now.moved,
   );
-  if (then.key !== now.key) {
-    state.change.value = -1;
-    // when the pictures are in the page, which their effects see to
-    if (now.reference) requestAnimationFrame(() => showChanges(state, views));
-  }
+  const isOther = then.key !== now.key;
+  if (isOther) state.change.value = -1;
+  // when the pictures are in the page, which their effects see to
+  requestAnimationFrame(() => {
+    keepInSight(state, views);
+    if (isOther && now.reference) showChanges(state, views);
+  });
   const isStep = then.function === now.function && !then.reference && !now.reference;
   const [old, shown] = [then.current, now.current];
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
+}
+
+/** Fit the pictures where nothing of what is selected can be seen, or else of what differs, or else of
+ * all nodes. */
+function keepInSight(state: State, views: Views) {
+  if (!state.viewport.peek()) return;
+  const { node, side } = state.selection.peek();
+  const changes = state.scene.peek().changes.flatMap((one) => placeOf(views, one) ?? []);
+  const view = node ? views[side] : views.current;
+  const known = view.picture.peek()?.rects();
+  const [seen, selected] = [view.seen.peek(), known?.get(node)];
+  if (!known || !seen) return;
+  const wanted = selected ? [selected] : changes.length ? changes : [...known.values()];
+  if (wanted.length && !wanted.some((rect) => isInSight(rect, seen, view.size.peek()))) {
+    state.viewport.value = null;
+    if (selected) showRect(views, selected);
+  }
 }
 
 /** Show the change that was gone to in the middle of both pictures, where they are not seen whole. */

@@ -134,6 +134,12 @@ export const visiblePart = ({ x, y, scale }: Viewport, { width, height }: Size):
   height: height / scale,
 });
 
+/** Tell whether the middle of a part of the picture is seen. */
+export function isInSight(rect: Rect, viewport: Viewport, pane: Size): boolean {
+  const [{ x, y }, seen] = [middle(rect), visiblePart(viewport, pane)];
+  return x >= seen.x && x <= seen.x + seen.width && y >= seen.y && y <= seen.y + seen.height;
+}
+
 /** Tell whether the whole frame is seen. */
 export function isAllVisible(viewport: Viewport, pane: Size, frame: Rect): boolean {
   const seen = visiblePart(viewport, pane);

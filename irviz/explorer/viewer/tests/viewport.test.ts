@@ -252,6 +252,14 @@ test("another function, or a picture of another size, is fitted anew", () => {
   assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, []), null);
 });
 
+test("a part is in sight while its middle is seen", () => {
+  const seen = { x: 100, y: 100, scale: 2 };
+  const pane = { width: 200, height: 200 };
+  const at = (x: number) => ({ x, y: 90, width: 20, height: 20 });
+  assert.ok(geometry.isInSight(at(135), seen, pane));
+  assert.ok(!geometry.isInSight(at(145), seen, pane));
+});
+
 test("from afar there are names and kinds, closer types, then all of it", () => {
   assert.deepEqual([0.3, 0.6, 0.8, 1].map(geometry.distance), ["far", "middle", "near", "near"]);
 });

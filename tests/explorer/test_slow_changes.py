@@ -148,7 +148,7 @@ def test_what_is_known_of_a_selected_node_does_not_wait_for_its_history(explorer
 
     async def kernel():
         explorer.selection = {"node": "lv0", "side": "current"}
-        await until(lambda: "def " in explorer.details["code"])
+        await until(lambda: explorer.details["code"])
         assert not explorer.details["history"]
         go.set()
         await until(lambda: explorer.details["history"])

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import SaveError
 from irviz.view.svg_primitives import WIDE_FONTS, add, add_text, is_wide, px, shorten, svg_text
-from irviz.view.theme import ThemeName, get_theme
+from irviz.view.theme import ThemeName, dark_where_the_page_is, get_theme
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Figure:
         return f"<Figure of {len(self.svg)} bytes of SVG; save it with .save('name.svg')>"
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        return dark_where_the_page_is(self.svg)
 
     @property
     def formats(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -264,6 +265,29 @@ def system_css() -> str:
     """Return the style sheet of a file in the theme "page": light or dark as the system is."""
     light, dark = (_rule(":root", THEMES[name]) for name in ("course", "dark"))
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+_COLOUR = re.compile(r'(?:fill|stroke)="(#[0-9a-f]{6})"')
+
+
+def dark_where_the_page_is(svg: str) -> str:
+    """Return a picture in the theme "course" that is in the theme "dark" where its page is dark.
+
+    A picture that has other colours, as of an overlay, stays as it is.
+    """
+    light, dark = (_properties(THEMES[name]) for name in ("course", "dark"))
+    counterparts = {colour: dark[name] for name, colour in reversed(light.items())}
+    used = sorted(set(_COLOUR.findall(svg)))
+    if not counterparts.keys() >= {*used}:
+        return svg
+    rules = [
+        f'.irviz [{attribute}="{one}"] {{ {attribute}: {counterparts[one]} }}'
+        for one in used
+        for attribute in ("fill", "stroke")
+    ]
+    style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
+    root, end, content = svg.partition(">")
+    return f"{root}{end}{style}{content}"
 
 
 def _theme_of(names: Mapping[str, str]) -> Theme:

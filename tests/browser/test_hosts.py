@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import signal
 import subprocess
@@ -14,11 +15,12 @@ from typing import Any
 import psutil
 import pytest
 import tvm
+from PIL import Image
 from playwright.sync_api import expect
 
 from irviz.course.mlp import MyModuleHighLevel
 
-from .conftest import complaints, write_notebook
+from .conftest import Lab, complaints, write_notebook
 from .shown import Shown
 
 EXPLORER = "import irviz\nfrom irviz.course.mlp import MyModule\nirviz.explore(MyModule)"
@@ -132,3 +134,16 @@ def test_notebook_7_shows_the_explorer(window: Any, open_lab: Any) -> None:
     viewer.node("lv0").click()
     expect(viewer.title).to_have_text("lv0")
     assert window.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_a_drawn_picture_is_as_light_or_dark_as_jupyterlab(lab: Lab) -> None:
+    found = {}
+    try:
+        for theme in ("JupyterLab Dark", "JupyterLab Light"):
+            lab.theme(theme)
+            cell = lab.run("from irviz.course.mlp import MyModule\nirviz.draw(MyModule)")
+            picture = cell.locator(".jp-RenderedSVG img").screenshot()
+            found[theme] = Image.open(io.BytesIO(picture)).convert("L").getpixel((3, 3))
+    finally:
+        lab.theme("JupyterLab Light")
+    assert found["JupyterLab Dark"] < 60 < 240 < found["JupyterLab Light"]

@@ -6,11 +6,12 @@ import os
 import re
 from pathlib import Path
 
+import irviz
 import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
 from irviz.session.session import Session
 from irviz.session.visible_function import stage_view
-from irviz.view.theme import page_css, system_css
+from irviz.view.theme import THEMES, dark_where_the_page_is, page_css, system_css
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"
 
@@ -35,3 +36,24 @@ def test_a_file_has_the_same_colours_light_or_dark_as_the_system_is() -> None:
     assert rules == [re.findall(r"--irviz-.*;", part) for part in page_css().split('"dark"')]
     assert [bool(colours) for colours in rules] == [True, True]
     assert "@media (prefers-color-scheme: dark) {" in system_css()
+
+
+def test_a_notebook_shows_a_picture_dark_where_its_page_is_dark_and_a_saved_one_stays_light(
+    tmp_path: Path,
+) -> None:
+    drawn = irviz.draw(MyModule)
+    (style,) = re.findall(r"<style>(.*)</style>", drawn._repr_svg_())
+    assert style.startswith("@media (prefers-color-scheme: dark) {")
+    used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawn.svg))
+    assert set(re.findall(r'fill="(#[0-9a-f]{6})"', style)) == used
+    dark = irviz.draw(MyModule, theme="dark")
+    wanted = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', dark.svg))
+    box = THEMES["dark"].colours["call"][0]  # as white as the paper, so it is as dark as that
+    assert set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", style)) >= wanted - {box}
+    assert dark._repr_svg_() == dark.svg
+    assert "<style" not in drawn.save(tmp_path / "picture.svg").read_text(encoding="utf-8")
+
+
+def test_a_picture_with_colours_of_its_own_is_shown_as_it_is() -> None:
+    svg = irviz.draw(MyModule).svg.replace("#cfe8c9", "#123456")
+    assert dark_where_the_page_is(svg) == svg

@@ -1,11 +1,10 @@
-"""The schedule of a PrimFunc: primitives chosen by clicks on its loop nest, and their trace."""
+"""The schedule of a PrimFunc: any primitive with all its values, and the trace of the steps."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import anywidget
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
@@ -21,23 +20,26 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
-from irviz.explorer.schedules import loop_addresses, nest, prim_func, prim_funcs, schedule_trace
+from irviz.explorer.schedules import (
+    chosen_addresses,
+    chosen_loops,
+    nest,
+    prim_func,
+    prim_funcs,
+    read_value,
+    refusal,
+    schedule_trace,
+)
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import LoopTraits
-from irviz.explorer.viewer.widget import synced_traits
 from irviz.model.loop_nest import (
     Block,
     BlockAddress,
-    Loop,
     LoopNest,
     ScheduleAddress,
-    innermost_node,
     walk,
 )
 from irviz.transforms.python_script import UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
     CHOICES,
     FOR_CODE,
@@ -46,47 +48,22 @@ from irviz.transforms.schedules.primitives import (
     PrimitiveParameter,
     primitives,
 )
-from irviz.transforms.schedules.schedule_error import IllegalStepError, ScheduleTraceError
+from irviz.transforms.schedules.schedule_error import ScheduleTraceError
 from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
-from irviz.transforms.schedules.schedule_trace import parse_trace, parse_value
-from irviz.view.loop_nest_html import loop_nest_html
+from irviz.transforms.schedules.schedule_trace import parse_trace
 from irviz.view.templating import render
 
 
-class LoopView(anywidget.AnyWidget, LoopTraits):
-    """Shows a loop nest and lets the user choose loops and blocks."""
-
-    _esm = STATIC / "loops.js"
-
-    locals().update(synced_traits(LoopTraits))
-
-    def show(self, nest: LoopNest, choosable: Collection[str], label: str) -> None:
-        """Show a nest, and drop chosen nodes that are gone or can no longer be chosen."""
-        there = {node.id for node in walk(nest)}
-        with self.hold_sync():
-            self.html, self.label = loop_nest_html(nest, choosable), label
-            self.chosen = [one for one in self.chosen if one in choosable]
-            self.marked = [one for one in self.marked if one in there]
-
-    def mark(self, marked: Sequence[str]) -> None:
-        """Mark these nodes, and no others."""
-        self.marked = list(marked)
-
-
 class SchedulePanel(Panel):
-    """Chooses a PrimFunc, loops and blocks of it, and a primitive to apply to them."""
+    """Chooses a PrimFunc, and a primitive to apply to the loops and blocks that are chosen."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._nest = LoopNest("", (), (), ())
-        self._addresses: Mapping[str, ScheduleAddress] = {}
-        self._shown_primitive: Primitive | None = None
         self._functions = field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
-        self.view = LoopView()
-        self._several = field(widgets.Checkbox, "", "a click adds to what is chosen", indent=False)
         options = [("choose a step", "")]
         self._primitives = field(
-            widgets.Dropdown, "irviz-schedule-primitive", "step", options=options
+            widgets.Dropdown, "irviz-schedule-primitive", "any step", options=options
         )
         self._checked = CheckedField(self._primitives)
         self._hint, self._error = html(""), html("")
@@ -101,41 +78,35 @@ class SchedulePanel(Panel):
         self._automatic = field(widgets.Checkbox, "", "measure each step", value=True, indent=False)
         self.on_change(self._functions, self._choose_function)
         self._primitives.observe(lambda _: self._show_primitive(), "value")
-        self.view.observe(lambda _: self._show_choice(), "chosen")
         self.sets(self._automatic, "measures_steps")
-        widgets.link((self._several, "value"), (self.view, "many"))
         buttons = widgets.HBox([self._apply, self._automatic])
-        controls = [self.view, self._several, self._checked, self._hint, self._checked_values]
-        self._controls = widgets.VBox([*controls, buttons, self._error])
+        controls = [self._error, self._checked, self._hint, self._checked_values]
+        self._controls = widgets.VBox([*controls, buttons])
         self.widget = classed(widgets.VBox([self._functions, self._controls]), "irviz-schedule")
 
     def _parts(self, state: State) -> tuple[object, ...]:
         name = prim_func(state)
         loops = nest(state) if name else None
-        options = state.measures_steps, state.stage_id
-        return (name, loops, state.stage, *prim_funcs(state), *options, _refusal(state, name))
+        options = state.measures_steps, *prim_funcs(state)
+        return (name, loops, state.stage, chosen_loops(state), refusal(state), *options)
 
     def _show(self, state: State) -> None:
-        """Show the PrimFunc's loops, keeping the selection while they are the same."""
+        """Show the primitives for what is chosen; entries stay while the loops are the same."""
         names, function = prim_funcs(state), prim_func(state)
         offer(self._functions, names or [("none in this stage", "")], function)
+        show_if(self._functions, len(names) != 1)
         self._automatic.value = state.measures_steps
         show_if(self._controls, bool(function))
         if not function:
             return
-        loops = nest(state)
-        if loops != self._nest:
-            self._nest, self._addresses = loops, loop_addresses(state)
-            self.view.chosen, self._primitives.value = [], ""
-        self.view.show(loops, self._addresses, f"loops of {function}, stage {state.stage_id}")
-        refused = _refusal(state, function)
-        self.view.mark(self._marks(refused))
-        self._error.value = refusal_html(refused)
+        if nest(state) != self._nest:
+            self._nest, self._primitives.value = nest(state), ""
+        self._error.value = refusal_html(refusal(state))
         self._show_choice()
 
     def _choose_function(self, name: str | None) -> None:
         if name:
-            self.send(actions.SetField("prim_func", name))
+            self.send(actions.Look(actions.Focus(name)))
 
     def _show_choice(self) -> None:
         """List the primitives, first those that fit the selection."""
@@ -159,14 +130,11 @@ class SchedulePanel(Panel):
         known = self._primitive()
         chosen = self._chosen()
         self.form.show(known, chosen, self._nest)
-        words = f"chosen: {', then '.join(map(self._name, self.view.chosen)) or 'nothing'}."
+        words = ""
         if known is not None:
-            words += f" {known.summary}"
+            words = known.summary
             if known.placed(chosen) is None:
-                words += f" Choose {known.needs}."
-        if known is not self._shown_primitive:
-            self._shown_primitive = known
-            self._several.value = known is not None and known.takes_several
+                words += f" Choose {known.needs}, with Ctrl or Shift and a click for several."
         self._hint.value = paragraph(words, "irviz-hint")
         self._apply.disabled = known is None or known.placed(chosen) is None
 
@@ -193,31 +161,8 @@ class SchedulePanel(Panel):
     def _primitive(self) -> Primitive | None:
         return primitives().get(self._primitives.value or "")
 
-    def _chosen(self) -> list[ScheduleAddress]:
-        return [self._addresses[one] for one in self.view.chosen if one in self._addresses]
-
-    def _marks(self, refused: Exception | None) -> list[str]:
-        """Return the nodes that TVM's error refers to, and the chosen loops if it refers to none.
-
-        An error that refers to nothing is about the other arguments.
-        """
-        if not isinstance(refused, IllegalStepError):
-            return []
-        marks = [one for path in refused.paths if (one := innermost_node(self._nest, path))]
-        there = {node.id: node for node in walk(self._nest)}
-        if marks and not any(isinstance(there[one], Loop) for one in marks):
-            marks += [one for one in self.view.chosen if isinstance(there.get(one), Loop)]
-        return marks
-
-    def _name(self, node_id: str) -> str:
-        """Return a node's name for display."""
-        node = next((one for one in walk(self._nest) if one.id == node_id), None)
-        match node:
-            case Loop(variable=name):
-                return name
-            case Block(name=name):
-                return f"block {name}"
-        return node_id
+    def _chosen(self) -> Sequence[ScheduleAddress]:
+        return chosen_addresses(self.state)
 
 
 class TracePanel(Panel):
@@ -255,18 +200,6 @@ class TracePanel(Panel):
         return actions.ReplaySchedule(function, tuple(steps))
 
 
-def _refusal(state: State, function: str) -> Exception | None:
-    """Return why the last step of a PrimFunc's schedule was rejected, None if it was not."""
-    if state.failure is None:
-        return None
-    match state.failure.action:
-        case actions.Apply(transform=ScheduleStep(function=name)) if name == function:
-            return state.failure.error
-        case actions.ReplaySchedule(function=name) if name == function:
-            return state.failure.error
-    return None
-
-
 def refusal_html(refused: Exception | None) -> str:
     """Return why a step was rejected, with TVM's full message collapsed; "" if it was not."""
     if refused is None:
@@ -298,7 +231,6 @@ _EXAMPLES: dict[ArgumentKind, str] = {
     ArgumentKind.INDEX_MAP: "lambda i, j: (j, i)",
     ArgumentKind.BLOCKS: "names of blocks; none for all",
 }
-_LISTS = (ArgumentKind.FACTORS, ArgumentKind.NUMBERS)
 _BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN, ArgumentKind.BUFFER)
 
 
@@ -378,7 +310,7 @@ def _value(parameter: PrimitiveParameter, checked: CheckedField) -> object:
     value = given = checked.control.value
     if isinstance(given, str):
         try:
-            value = _read(parameter.kind, given.strip())
+            value = read_value(parameter.kind, given.strip())
         except ScheduleTraceError as failure:
             raise FieldError(
                 checked,
@@ -389,21 +321,4 @@ def _value(parameter: PrimitiveParameter, checked: CheckedField) -> object:
         hint = f", such as {example}" if example else ""
         words = f"{parameter.name} is empty: write {parameter.kind.value}{hint}"
         raise FieldError(checked, words)
-    return value
-
-
-def _read(kind: ArgumentKind, text: str) -> object:
-    """Parse a text, None if empty; raise ScheduleTraceError for a value of another kind."""
-    if not text:
-        return None
-    if kind is ArgumentKind.BLOCKS:
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        return [BlockAddress(name) for name in names] or None
-    if kind in (ArgumentKind.TEXT, ArgumentKind.CHOICE):
-        return text
-    if kind in _LISTS:
-        return parse_value(text if text.startswith("[") else f"[{text}]")
-    value = parse_value(text)
-    if kind is ArgumentKind.INDEX_MAP and not isinstance(value, IndexMapText):
-        raise ScheduleTraceError("it is not an index map")
     return value

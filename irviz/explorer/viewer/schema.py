@@ -49,8 +49,10 @@ class StageRow(TypedDict):
     """A stage in the tree; `depth` is how far it is indented.
 
     `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
-    "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
-    number of changes to its parent, -1 where unknown.
+    "running" or "". `time` is how long the pass took, or an input of the run. `speed` says how many
+    times as fast as before its schedule a PrimFunc is, "" where that was not measured, and `share`
+    is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
+    unknown.
     """
 
     id: str
@@ -62,6 +64,8 @@ class StageRow(TypedDict):
     verdict: str
     verdictKind: str
     time: str
+    speed: str
+    share: float
     title: str
     changes: int
     isShown: bool
@@ -143,12 +147,47 @@ class Loops(TypedDict):
     """The loops of a PrimFunc.
 
     `svg` has the nest before, if there is one, beside that after, which begins at `after` px. Each
-    row has a node of the picture as `data-node`. `error` says why there is none.
+    row has a node of the picture as `data-node`, and as `data-loop` the id of the loop or block
+    that a step can be done with. `error` says why there is none.
     """
 
     svg: str
     after: float
     error: str
+
+
+class OfferedStep(TypedDict):
+    """A primitive that was tried with what is chosen; `summary` says what it does.
+
+    It is legal with each of `targets`, of which "" is nothing else; with none of them for the
+    `reason`. `field` is the parameter that takes a value, "" for none, `value` the one that was
+    tried, and `values` are others to choose from.
+    """
+
+    primitive: str
+    summary: str
+    targets: list[str]
+    field: str
+    value: str
+    values: list[str]
+    reason: str
+
+
+class Schedule(TypedDict):
+    """What can be done with the loops and blocks that are chosen in the shown PrimFunc.
+
+    `chosen` are their ids, `refused` those that TVM's last error is about. `function` is the
+    PrimFunc, "" for none, `title` what is chosen, and `facts` what it is. `isTried` tells whether
+    all `steps` are there.
+    """
+
+    function: str
+    chosen: list[str]
+    refused: list[str]
+    title: str
+    facts: str
+    isTried: bool
+    steps: list[OfferedStep]
 
 
 class Change(TypedDict):
@@ -391,6 +430,7 @@ class ViewerTraits(WrittenTraits):
     selection: Selection
     details: Details
     marked: list[str]
+    schedule: Schedule
     found: Found
     status: Status
     times: list[PassTime]
@@ -399,22 +439,6 @@ class ViewerTraits(WrittenTraits):
     tabs: list[str]
     forms: Annotated[dict[str, Any], dict[str, str]]
     clipboard: Clipboard
-
-
-class LoopTraits:
-    """The traits of the loop nest.
-
-    `html` is the nest, "" for none, and `label` its accessible name. `chosen` are the ids of the
-    chosen nodes in the order of the clicks; the page writes it. `marked` are the ids of the nodes
-    that an error is about. `many` is whether each click adds to the selection, as it does with
-    ctrl, ⌘ or shift.
-    """
-
-    html: str
-    label: str
-    chosen: list[str]
-    marked: list[str]
-    many: bool
 
 
 class RecordedView(TypedDict):
@@ -474,7 +498,7 @@ MESSAGES: tuple[type[Action], ...] = (
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
     actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),
-    *(actions.Cancel, actions.Answer, actions.Say),
+    *(actions.ChooseLoop, actions.DoStep, actions.Cancel, actions.Answer, actions.Say),
 )
 """The actions that the viewer sends."""
 

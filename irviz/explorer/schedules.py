@@ -85,20 +85,24 @@ def loop_addresses(state: State) -> Mapping[str, ScheduleAddress]:
 
 def loop_choice(state: State, loop: str, *, adds: bool) -> LoopChoice | None:
     """Return what is chosen after a click on a loop or block, or on nothing."""
-    if not loop or not prim_func(state):
+    if not loop:
         return None
-    before = chosen_loops(state) if adds else ()
+    before = _chosen_ids(state) if adds else ()
     others = tuple(one for one in before if one != loop)
-    return LoopChoice(nest(state), others if loop in before else (*others, loop))
+    chosen = others if loop in before else (*others, loop)
+    return LoopChoice(state.stage, prim_func(state), chosen)
 
 
-@derived(lambda state: (state.chosen_loops, state.chosen_loops and nest(state)))
-def chosen_loops(state: State) -> tuple[str, ...]:
-    """Return the ids of the chosen loops and blocks; they are forgotten with their loop nest."""
+def _chosen_ids(state: State) -> tuple[str, ...]:
     chosen = state.chosen_loops
-    if chosen is None or chosen.nest != nest(state):
-        return ()
-    return tuple(one for one in chosen.ids if one in loop_addresses(state))
+    is_there = chosen is not None and chosen.function == prim_func(state)
+    return chosen.ids if chosen and is_there and chosen.stage.module is state.stage.module else ()
+
+
+@derived(lambda state: (state.stage.module, prim_func(state), state.chosen_loops))
+def chosen_loops(state: State) -> tuple[str, ...]:
+    """Return the ids of the chosen loops and blocks of the PrimFunc, as far as they are there."""
+    return tuple(one for one in _chosen_ids(state) if one in loop_addresses(state))
 
 
 @derived(lambda state: (state.stage, prim_func(state), chosen_loops(state)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from irviz.explorer.runner import Jobs, was_cancelled
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
-from irviz.model.loop_nest import LoopNest, ScheduleAddress
+from irviz.model.loop_nest import ScheduleAddress
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.argument_lists import Inputs
@@ -118,9 +118,10 @@ class StepsOfferedKey(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopChoice:
-    """Loops and blocks that a step is to be done with: their ids, in order, in this loop nest."""
+    """Loops and blocks that were chosen for a step: their ids in a PrimFunc, in order."""
 
-    nest: LoopNest
+    stage: Stage
+    function: str
     ids: tuple[str, ...]
 
 

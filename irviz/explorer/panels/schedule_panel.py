@@ -134,7 +134,7 @@ class SchedulePanel(Panel):
         if known is not None:
             words = known.summary
             if known.placed(chosen) is None:
-                words += f" Choose {known.needs}, with Ctrl or Shift and a click for several."
+                words += f" Choose {known.needs}. A click with Ctrl or Shift chooses one more."
         self._hint.value = paragraph(words, "irviz-hint")
         self._apply.disabled = known is None or known.placed(chosen) is None
 

@@ -145,24 +145,22 @@ def _targets(
 ) -> Iterator[tuple[str, Arguments]]:
     """Yield what a step is done with, in words, and the arguments for that and for the choice."""
     placed = known.placed(chosen)
-    if placed is None:
-        (one, *others) = chosen
-        if isinstance(one, LoopAddress) and not others and known.name in ("fuse", "reorder"):
-            yield from _beside(known, nest, one)
-        for words, pair in () if others else _pairs(known, nest, one):
+    about = next((one for one in known.values if one.kind in _BUFFERS), None)
+    if placed is None and len(chosen) == 1:
+        if isinstance(chosen[0], LoopAddress) and known.name in ("fuse", "reorder"):
+            yield from _beside(known, nest, chosen[0])
+        for words, pair in _pairs(known, nest, chosen[0]):
             both = known.placed(pair)
             if both is not None:
                 yield words, both
-        return
-    about = next((one for one in known.values if one.kind in _BUFFERS), None)
-    if about is None:
+    elif placed is not None and about is None:
         yield "", placed
-        return
-    for block, _ in blocks_in_loops(nest):
-        if BlockAddress(block.name) in chosen:
-            accesses = block.reads if about.kind is ArgumentKind.READ else block.writes
-            for number, access in enumerate(accesses):
-                yield access.buffer, {**placed, about.name: number}
+    elif placed is not None and about is not None:
+        for block, _ in blocks_in_loops(nest):
+            if BlockAddress(block.name) in chosen:
+                accesses = block.reads if about.kind is ArgumentKind.READ else block.writes
+                for number, access in enumerate(accesses):
+                    yield access.buffer, {**placed, about.name: number}
 
 
 def _beside(known: Primitive, nest: LoopNest, loop: LoopAddress) -> Iterator[tuple[str, Arguments]]:

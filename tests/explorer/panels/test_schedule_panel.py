@@ -16,12 +16,12 @@ from tvm.script import tirx as T
 
 from irviz.course.mm_relu import lecture_schedule
 from irviz.errors import CancelledRunError, RunError
-from irviz.explorer.actions import Checkout, SetField, SetSession
+from irviz.explorer.actions import Checkout, ChooseLoop, SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.profile_panel import StepTiming
-from irviz.explorer.panels.schedule_panel import LoopView, SchedulePanel, TracePanel
-from irviz.explorer.schedules import loop_addresses
-from irviz.model.loop_nest import BlockAddress, LoopAddress
+from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
+from irviz.explorer.schedules import chosen_loops, loop_addresses, nest, refused_loops
+from irviz.model.loop_nest import Block, BlockAddress, Loop, LoopAddress, walk
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import RunConfig
 from irviz.session import schedule_times
@@ -90,9 +90,13 @@ def hosted(desk_class):  # noqa: C901 - a class
             self.automatic().value = False
 
         @property
-        def view(self):
-            (found,) = [one for one in self.all() if isinstance(one, LoopView)]
-            return found
+        def marked(self):
+            return refused_loops(self.state)
+
+        @property
+        def loops(self):
+            """Return the variables of the loops, in the order of the text."""
+            return [one.variable for one in walk(nest(self.state)) if isinstance(one, Loop)]
 
         def automatic(self):
             return self.button("measure each step")
@@ -106,14 +110,16 @@ def hosted(desk_class):  # noqa: C901 - a class
             return [one.control.description for one in form]
 
         def choose(self, *names):
-            """Choose loops by variable and blocks by name, as they stand in the loop nest."""
-            html = self.view.html
-            self.view.chosen = [
-                re.search(rf'data-choice="([^"]*)"><code>for <b>{name}<', html)[1]
-                if f"for <b>{name}<" in html
-                else re.search(rf'data-choice="([^"]*)">block <b>{name}<', html)[1]
-                for name in names
-            ]
+            """Choose loops by variable and blocks by name, the first of each."""
+            self.dispatch(ChooseLoop(""))
+            for name in names:
+                nodes = [
+                    one.id
+                    for one in walk(nest(self.state))
+                    if (isinstance(one, Loop) and one.variable == name)
+                    or (isinstance(one, Block) and one.name == name)
+                ]
+                self.dispatch(ChooseLoop(nodes[0], adds=True))
 
         def apply(self, primitive, *names, **values):
             self.choose(*names)
@@ -185,12 +191,8 @@ def test_nothing_can_be_applied_before_what_it_takes_is_chosen(host):
     button = host.find("irviz-schedule-apply")
     assert button.disabled
     assert "Choose a block and a loop." in host.shown
-    assert host.view.many
     host.choose("Y", "j")
     assert not button.disabled
-    assert "chosen: block Y, then j." in host.shown
-    host.find("irviz-schedule-primitive").value = "split"
-    assert not host.view.many
 
 
 def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
@@ -204,9 +206,9 @@ def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
     )
     assert "^^^^" in host.shown
     places = {node: str(at) for node, at in loop_addresses(host.state).items()}
-    assert [places[one] for one in host.view.marked] == ["Y", "loop 2 of Y"]
+    assert [places[one] for one in host.marked] == ["Y", "loop 2 of Y"]
     host.apply("parallel", "i")
-    assert host.view.marked == []
+    assert host.marked == []
     assert "all that TVM says" not in host.shown
 
 
@@ -232,7 +234,7 @@ def test_a_value_that_cannot_be_is_told_and_no_loop_is_marked(host, text, words)
     host.apply("split", "j", factors=text)
     assert words.replace("'", "&#39;") in host.shown
     assert len(host.session.stages) == 1
-    assert host.view.marked == []
+    assert host.marked == []
 
 
 def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
@@ -241,7 +243,7 @@ def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
     assert words in host.error_at("irviz-step-ann_key")
     assert host.said == ""
     assert host.shown.count('role="alert"') == 1
-    assert host.view.marked == []
+    assert host.marked == []
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="1")
     assert len(host.session.stages) == 2
     assert 'role="alert"' not in host.shown
@@ -249,16 +251,16 @@ def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
 
 def test_a_refused_loop_is_no_longer_marked_when_a_field_is_wrong(host):
     host.apply("parallel", "k")
-    assert host.view.marked
+    assert host.marked
     host.apply("split", "j", factors="")
-    assert host.view.marked == []
+    assert host.marked == []
 
 
 def test_a_trace_with_empty_factors_marks_no_loop(host):
     host.choose("j")
     host.replay('sch.split(sch.get_loops("Y")[1], factors=[])')
     assert "split: factors is empty" in host.shown
-    assert host.view.marked == []
+    assert host.marked == []
     assert len(host.session.stages) == 1
 
 
@@ -303,7 +305,7 @@ def test_a_trace_is_replayed_whole_or_not_at_all(host):
     host.replay('sch.unroll(sch.get_loops("Y")[2])\nsch.parallel(sch.get_loops("Y")[2])\n')
     assert host.session is before
     assert "step 2: sch.parallel(" in host.shown
-    assert host.view.marked == []
+    assert host.marked == []
     assert host.trace.count("\n") == 2
     host.replay("sch.unroll(x)")
     assert "line 1, column 12: &#39;x&#39; is not a literal" in host.shown
@@ -313,8 +315,7 @@ def test_a_trace_can_be_replayed_on_another_function(hosted):
     host = hosted(function="add")
     host.replay('sch.split(sch.get_loops("B")[0], factors=[None, 4])')
     assert host.session.current.transform.function == "add"
-    assert "j_0" not in host.view.html
-    assert "i_0" in host.view.html
+    assert host.loops == ["i_0", "i_1"]
 
 
 def test_steps_of_another_function_are_no_part_of_the_trace(host):
@@ -329,16 +330,17 @@ def test_steps_of_another_function_are_no_part_of_the_trace(host):
 
 def test_what_was_chosen_is_forgotten_with_the_loops_it_was(host):
     host.apply("split", "j", factors="None, 4")
-    assert host.view.chosen == []
+    assert chosen_loops(host.state) == ()
     host.choose("k")
     host.dispatch(SetSession(host.session.rename(host.state.stage_id, "another name")))
-    assert len(host.view.chosen) == 1
+    assert len(chosen_loops(host.state)) == 1
 
 
 def test_a_function_without_blocks_is_shown_and_nothing_can_be_chosen(hosted):
     host = hosted(function="flat")
-    assert "for <b>i</b>" in host.view.html
-    assert "data-choice" not in host.view.html
+    assert host.loops == ["i"]
+    host.choose("i")
+    assert chosen_loops(host.state) == ()
 
 
 def test_a_step_is_measured_against_the_one_before_and_the_first(host):

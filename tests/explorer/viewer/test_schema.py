@@ -14,7 +14,6 @@ import traitlets
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
 from irviz.explorer.html_file import last, record_in_steps
-from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.generate import TARGET, typescript
@@ -59,12 +58,12 @@ def test_types_are_written_as_typescript() -> None:
     assert 'export type Side = "current" | "reference";' in typescript()
 
 
-def test_the_widgets_have_the_declared_traits_and_defaults() -> None:
-    for widget, declared in ((Viewer(), schema.ViewerTraits), (LoopView(), schema.LoopTraits)):
-        for name, hint in get_type_hints(declared).items():
-            empty = {} if is_typeddict(hint) else (get_origin(hint) or hint)()
-            assert widget.trait_metadata(name, "sync")
-            assert getattr(widget, name) == getattr(declared, name, empty)
+def test_the_widget_has_the_declared_traits_and_defaults() -> None:
+    widget = Viewer()
+    for name, hint in get_type_hints(schema.ViewerTraits).items():
+        empty = {} if is_typeddict(hint) else (get_origin(hint) or hint)()
+        assert widget.trait_metadata(name, "sync")
+        assert getattr(widget, name) == getattr(schema.ViewerTraits, name, empty)
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,12 @@ class DoStep(Action):
     Attributes:
         primitive: The name of the primitive.
         target: What it is done with, in the words of the offer.
-        value: The value of the offer's field, as a text.
+        values: The values of the offer's fields, as texts; "" for none.
     """
 
     primitive: str
     target: str
-    value: str
+    values: list[str]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tvm import ir
 
-from irviz.errors import IrvizError, UntrustedError
+from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_name, file_of
@@ -298,8 +298,8 @@ class Effects:
             case actions.MeasureSteps(every):
                 session.check_run("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
-            case actions.DoStep():
-                self._store.dispatch(_or_said(lambda: actions.Apply(offered_step(state, action))))
+            case actions.DoStep() if state.failure is None:
+                self._store.dispatch(actions.Apply(offered_step(state, action)))
             case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
                 is_wanted = state.measures_steps and session.is_trusted(state.stage)
                 if is_wanted and state.failure is None and state.question is None:
@@ -486,14 +486,6 @@ def _script(session: Session) -> Iterator[Action]:
     text = session.to_python()
     yield actions.Copied(text)
     yield actions.Say(f"copied {len(text.splitlines())} lines of Python")
-
-
-def _or_said(make: Callable[[], Action]) -> Action:
-    """Return an action, or one that says why there is none."""
-    try:
-        return make()
-    except IrvizError as failure:
-        return actions.Say(str(failure), is_error=True)
 
 
 def _or_why(action: Action, steps: Iterator[Action]) -> Iterator[Action]:

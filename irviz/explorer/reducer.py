@@ -11,7 +11,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.runner import was_cancelled
-from irviz.explorer.schedules import loop_choice, steps_to_time
+from irviz.explorer.schedules import loop_choice, offered_step, steps_to_time
 from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import (
     BisectionKey,
@@ -120,6 +120,9 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return state if is_same else replace(state, **{name: value})
         case actions.ChooseLoop(loop, adds):
             return replace(state, chosen_loops=loop_choice(state, loop, adds=adds))
+        case actions.DoStep():
+            offered_step(state, action)  # an effect applies it, unless this is refused
+            return fresh(state)
         case actions.Focus(function):
             return focused(state, function)
         case actions.Select(node, side):

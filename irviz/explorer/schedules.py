@@ -9,7 +9,7 @@ from irviz.errors import TransformError
 from irviz.explorer.actions import Apply, DoStep, ReplaySchedule
 from irviz.explorer.selected_node import location
 from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
-from irviz.explorer.viewer.schema import OfferedStep, Schedule
+from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import (
@@ -29,7 +29,12 @@ from irviz.session.schedule_times import ScheduleStages
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.legal_steps import StepOffer
-from irviz.transforms.schedules.primitives import CHOICES, ArgumentKind, primitive
+from irviz.transforms.schedules.primitives import (
+    CHOICES,
+    ArgumentKind,
+    PrimitiveParameter,
+    primitive,
+)
 from irviz.transforms.schedules.schedule_error import IllegalStepError, ScheduleTraceError
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace, parse_value
@@ -117,6 +122,8 @@ def refusal(state: State) -> Exception | None:
     match state.failure:
         case Failure(Apply(transform=ScheduleStep(function=name)), error):
             return error if name == prim_func(state) else None
+        case Failure(DoStep(), error):
+            return error
         case Failure(ReplaySchedule(function=name), error):
             return error if name == prim_func(state) else None
     return None
@@ -154,32 +161,51 @@ def step_offers(state: State) -> tuple[StepOffer, ...]:
 
 
 def offered_step(state: State, wanted: DoStep) -> ScheduleStep:
-    """Return a step that is offered, with a value; raise TransformError for a wrong one."""
+    """Return a step that is offered, with values; raise TransformError for a wrong one."""
     for one in step_offers(state):
         if (one.step.primitive, visible(one.target)) == (wanted.primitive, wanted.target):
-            return _with_value(one, wanted.value)
+            return _with_values(one, wanted.values)
     raise TransformError(
         f"{wanted.primitive} is not offered for what is chosen: choose a loop or a block again"
     )
 
 
-def _with_value(offer: StepOffer, text: str) -> ScheduleStep:
-    step = offer.step
-    if not offer.field:
-        return step
-    (kind,) = [one.kind for one in primitive(step.primitive).values if one.name == offer.field]
+def _with_values(offer: StepOffer, texts: Sequence[str]) -> ScheduleStep:
+    arguments = dict(offer.step.arguments)
+    for parameter, text in zip(offer.fields, texts, strict=False):
+        value, example = _value(parameter, text.strip()), _EXAMPLES.get(parameter.kind, "")
+        if parameter.is_required and value in (None, []):
+            words = f"{parameter.name} is empty: write {parameter.kind.value}"
+            raise TransformError(f"{words}, such as {example}" if example else words)
+        if value not in (None, parameter.default):
+            arguments[parameter.name] = value
+    return replace(offer.step, arguments=arguments)
+
+
+def _value(parameter: PrimitiveParameter, text: str) -> object:
+    kind = parameter.kind
+    if kind is ArgumentKind.FLAG:
+        return text == "True"
     try:
-        value = read_value(kind, text.strip())
+        return _read(kind, text)
     except ScheduleTraceError as failure:
-        words = f"{offer.field} is {text!r}: {failure.words}; it takes {kind.value}"
-        raise TransformError(words) from None
-    if value in (None, []):
-        words = f"{offer.field} is empty: write {kind.value}, such as {_tried_value(offer)}"
-        raise TransformError(words)
-    return replace(step, arguments={**step.arguments, offer.field: value})
+        words = f"{parameter.name} is {text!r}: {failure.words}; it takes {kind.value}"
+        raise TransformError(f"{words}, such as {_EXAMPLES.get(kind, '')}") from None
 
 
-def read_value(kind: ArgumentKind, text: str) -> object:
+_EXAMPLES: Mapping[ArgumentKind, str] = {
+    ArgumentKind.FACTORS: "None, 4",
+    ArgumentKind.NUMBERS: "1, 2",
+    ArgumentKind.NUMBER: "0",
+    ArgumentKind.VALUE: "0",
+    ArgumentKind.TEXT: "a name",
+    ArgumentKind.ANNOTATION: '16, "text", [1, 2] or {"key": 1}',
+    ArgumentKind.INDEX_MAP: "lambda i, j: (j, i)",
+    ArgumentKind.BLOCKS: "names of blocks; none for all",
+}
+
+
+def _read(kind: ArgumentKind, text: str) -> object:
     """Parse a text, None if empty; raise ScheduleTraceError for a value of another kind."""
     if not text:
         return None
@@ -196,11 +222,6 @@ def read_value(kind: ArgumentKind, text: str) -> object:
     return value
 
 
-def _tried_value(offer: StepOffer) -> str:
-    value = offer.step.arguments.get(offer.field, "")
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
 @derived(
     lambda state: (
         *(state.stage, prim_func(state), chosen_loops(state), step_offers(state)),
@@ -209,7 +230,7 @@ def _tried_value(offer: StepOffer) -> str:
 )
 def schedule_data(state: State) -> Schedule:
     """Return what can be done with what is chosen, as the page shows it: the legal steps first."""
-    chosen, offers = chosen_loops(state), step_offers(state)
+    chosen, offers, key = chosen_loops(state), step_offers(state), steps_offered_key(state)
     nodes = {node.id: node for node in walk(nest(state))} if chosen else {}
     titles = [_title(nodes[one]) for one in chosen]
     names = dict.fromkeys(one.step.primitive for one in offers)
@@ -220,7 +241,7 @@ def schedule_data(state: State) -> Schedule:
         "refused": refused_loops(state),
         "title": visible(", then ".join(titles)),
         "facts": visible(_facts(nodes[chosen[0]])) if len(chosen) == 1 else "",
-        "isTried": bool(offers) or not chosen,
+        "isTried": key is None or (state.step_offers or (None,))[0] == key,
         "steps": sorted(steps, key=lambda one: bool(one["reason"])),
     }
 
@@ -232,10 +253,22 @@ def _offered(offers: Sequence[StepOffer]) -> OfferedStep:
         "primitive": name,
         "summary": visible(primitive(name).summary),
         "targets": [visible(one.target) for one in legal],
-        "field": first.field,
-        "value": _tried_value(first),
-        "values": list(CHOICES.get(first.field, ())),
+        "fields": [_field(one, first.step.arguments.get(one.name)) for one in first.fields],
+        "isTried": first.is_tried,
         "reason": "" if legal else visible(first.reason),
+    }
+
+
+def _field(parameter: PrimitiveParameter, tried: object) -> StepField:
+    value = parameter.default if tried is None else tried
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    is_flag = parameter.kind is ArgumentKind.FLAG
+    return {
+        "name": parameter.name,
+        "value": "" if value is None else text,
+        "values": ["True", "False"] if is_flag else list(CHOICES.get(parameter.name, ())),
+        "example": _EXAMPLES.get(parameter.kind, ""),
+        "isRequired": parameter.is_required,
     }
 
 

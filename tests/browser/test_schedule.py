@@ -57,7 +57,7 @@ def do(lab: Any, viewer: Any, clicks: Any, step: str, target: str = "", value: s
     if target and offered.get_by_role("combobox").count():
         offered.get_by_role("combobox").first.select_option(target)
     if value:
-        offered.get_by_role("textbox").fill(value)
+        offered.get_by_role("textbox").first.fill(value)
     offered.get_by_role("button").click()
 
 

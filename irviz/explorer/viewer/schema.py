@@ -156,20 +156,28 @@ class Loops(TypedDict):
     error: str
 
 
-class OfferedStep(TypedDict):
-    """A primitive that was tried with what is chosen; `summary` says what it does.
+class StepField(TypedDict):
+    """A parameter of a primitive; `values` are all that can be chosen, [] for any text."""
 
-    It is legal with each of `targets`, of which "" is nothing else; with none of them for the
-    `reason`. `field` is the parameter that takes a value, "" for none, `value` the one that was
-    tried, and `values` are others to choose from.
+    name: str
+    value: str
+    values: list[str]
+    example: str
+    isRequired: bool
+
+
+class OfferedStep(TypedDict):
+    """A primitive that takes what is chosen; `summary` says what it does.
+
+    It can be done with each of `targets`, of which "" is nothing else; with none of them for the
+    `reason`. With `isTried` these are legal, or else it needs values that only the user knows.
     """
 
     primitive: str
     summary: str
     targets: list[str]
-    field: str
-    value: str
-    values: list[str]
+    fields: list[StepField]
+    isTried: bool
     reason: str
 
 
@@ -537,5 +545,7 @@ def _fits(value: object, hint: object) -> bool:
         return any(_fits(value, one) for one in get_args(hint))
     if get_origin(hint) is Literal:
         return value in get_args(hint)
+    if get_origin(hint) is list:
+        return type(value) is list and all(_fits(one, *get_args(hint)) for one in value)
     kind = getattr(hint, "__supertype__", hint)  # that of a NewType
     return type(value) is kind  # true and false are no numbers

@@ -12,6 +12,7 @@ from tvm import ir
 from irviz.errors import TransformError
 from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.loop_nest import (
+    Block,
     BlockAddress,
     Loop,
     LoopAddress,
@@ -22,7 +23,14 @@ from irviz.model.loop_nest import (
     walk,
 )
 from irviz.runtime.module_bytes import pack_module, unpack_module
-from irviz.transforms.schedules.primitives import ArgumentKind, Primitive, primitive
+from irviz.transforms.schedules.primitives import (
+    FOR_CODE,
+    ArgumentKind,
+    Primitive,
+    PrimitiveParameter,
+    primitive,
+    primitives,
+)
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.worker.supervisor import TRIES, WorkerError
 
@@ -31,7 +39,7 @@ TRIED: tuple[str, ...] = (
     *("compute_at", "reverse_compute_at", "compute_inline", "reverse_compute_inline"),
     *("decompose_reduction", "rfactor", "blockize", "cache_read", "cache_write"),
 )
-"""The primitives that are tried, in the order in which they are offered."""
+"""The primitives that are tried, in the order in which they are offered; others need a text."""
 _MOST_TARGETS = 24
 """How many loops, blocks or buffers a primitive is tried with."""
 _MOST_CHARACTERS = 300
@@ -46,40 +54,51 @@ _VALUES: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class StepOffer:
-    """A step that was or will be tried.
+    """A step that takes what is chosen.
 
     Attributes:
         step: The step, with values that can be changed.
         target: What it is done with, beside what was chosen, such as "before k"; "" for nothing.
-        field: The parameter whose value can be changed, "" for none.
-        reason: Why TVM rejects it, "" if it is legal.
+        reason: Why TVM rejects it, "" if it is legal or was not tried.
     """
 
     step: ScheduleStep
     target: str = ""
-    field: str = ""
     reason: str = ""
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether it is tried before it is offered: the values of others are not known."""
+        return self.step.primitive in TRIED
+
+    @property
+    def fields(self) -> tuple[PrimitiveParameter, ...]:
+        """The parameters whose values can be changed."""
+        values = primitive(self.step.primitive).values
+        return tuple(one for one in values if one.kind not in _BUFFERS)
 
 
 def possible_steps(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> tuple[StepOffer, ...]:
     """Return the steps that take what is chosen, if one loop or block, with any other target."""
+    names = dict.fromkeys([*TRIED, *primitives()])
     return tuple(
-        StepOffer(ScheduleStep(nest.name, name, {**placed, **values}), target, field)
-        for name in TRIED
-        for field, values in [_values(primitive(name), nest, chosen)]
+        StepOffer(ScheduleStep(nest.name, name, {**placed, **values}), target)
+        for name in names
+        if name not in FOR_CODE
+        for values in [_values(primitive(name), nest, chosen)]
         for target, placed in islice(_targets(primitive(name), nest, chosen), _MOST_TARGETS)
     )
 
 
 def tried_steps(mod: ir.IRModule, offers: Sequence[StepOffer]) -> tuple[StepOffer, ...]:
     """Try steps of one PrimFunc in the worker; return them with the reasons against them."""
-    if not offers:
-        return ()
-    name = offers[0].step.function
+    tried = [one for one in offers if one.is_tried]
+    if not tried:
+        return tuple(offers)
+    name = tried[0].step.function
     packed = pack_module(ir.IRModule({name: mod[name]}), whole=True)
-    reasons = _reasons(packed, [one.step for one in offers])
-    pairs = zip(offers, reasons, strict=True)
-    return tuple(replace(offer, reason=reason) for offer, reason in pairs)
+    reasons = iter(_reasons(packed, [one.step for one in tried]))
+    return tuple(replace(one, reason=next(reasons)) if one.is_tried else one for one in offers)
 
 
 def _reasons(packed: bytes, steps: Sequence[ScheduleStep]) -> tuple[str, ...]:
@@ -113,20 +132,15 @@ def _reason(mod: ir.IRModule, step: ScheduleStep) -> str:
 # --- what is tried -----------------------------------------------------------------------------
 
 
-_BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN)
+_BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN, ArgumentKind.BUFFER)
 Arguments = dict[str, object]
 
 
-def _values(
-    known: Primitive, nest: LoopNest, chosen: Sequence[ScheduleAddress]
-) -> tuple[str, Arguments]:
-    """Return the parameter that can be changed, "" for none, and its value to try."""
-    for parameter in known.values:
-        if parameter.kind is ArgumentKind.FACTORS:
-            return parameter.name, {parameter.name: _factors(nest, chosen)}
-        if parameter.name in _VALUES:
-            return parameter.name, {parameter.name: _VALUES[parameter.name]}
-    return "", {}
+def _values(known: Primitive, nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> Arguments:
+    """Return the values to try, by parameter."""
+    names = [one.name for one in known.values]
+    factors = {"factors": _factors(nest, chosen)} if "factors" in names else {}
+    return {**{name: value for name, value in _VALUES.items() if name in names}, **factors}
 
 
 def _factors(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> list[int | None]:
@@ -149,7 +163,7 @@ def _targets(
     if placed is None and len(chosen) == 1:
         if isinstance(chosen[0], LoopAddress) and known.name in ("fuse", "reorder"):
             yield from _beside(known, nest, chosen[0])
-        for words, pair in _pairs(known, nest, chosen[0]):
+        for words, pair in _pairs(known, nest, chosen[0]) if about is None else ():
             both = known.placed(pair)
             if both is not None:
                 yield words, both
@@ -158,9 +172,21 @@ def _targets(
     elif placed is not None and about is not None:
         for block, _ in blocks_in_loops(nest):
             if BlockAddress(block.name) in chosen:
-                accesses = block.reads if about.kind is ArgumentKind.READ else block.writes
-                for number, access in enumerate(accesses):
-                    yield access.buffer, {**placed, about.name: number}
+                for words, buffer in _buffers(block, about.kind).items():
+                    yield words, {**placed, about.name: buffer}
+
+
+def _buffers(block: Block, kind: ArgumentKind) -> dict[str, object]:
+    """Return the buffers that a block accesses, as a parameter takes them, by what they are."""
+    sides = {"read": block.reads, "write": block.writes}
+    found: dict[str, object] = {}
+    for side, accesses in sides.items():
+        for number, access in enumerate(accesses):
+            if kind is ArgumentKind.BUFFER:
+                found.setdefault(f"{side}s {access.buffer}", (side, number))
+            elif side == ("read" if kind is ArgumentKind.READ else "write"):
+                found.setdefault(access.buffer, number)
+    return found
 
 
 def _beside(known: Primitive, nest: LoopNest, loop: LoopAddress) -> Iterator[tuple[str, Arguments]]:

@@ -16,16 +16,23 @@ from tvm.script import tirx as T
 
 from irviz.course.mm_relu import lecture_schedule
 from irviz.errors import CancelledRunError, RunError
-from irviz.explorer.actions import Checkout, ChooseLoop, SetField, SetSession
+from irviz.explorer.actions import Apply, Checkout, ChooseLoop, DoStep, SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.profile_panel import StepTiming
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
-from irviz.explorer.schedules import chosen_loops, loop_addresses, nest, refused_loops
+from irviz.explorer.schedules import (
+    chosen_loops,
+    loop_addresses,
+    nest,
+    refused_loops,
+    schedule_data,
+)
 from irviz.model.loop_nest import Block, BlockAddress, Loop, LoopAddress, walk
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import RunConfig
 from irviz.session import schedule_times
 from irviz.session.session import Session
+from irviz.transforms.schedules.schedule_step import schedule_step
 
 pytestmark = pytest.mark.worker
 
@@ -101,13 +108,10 @@ def hosted(desk_class):  # noqa: C901 - a class
         def automatic(self):
             return self.button("measure each step")
 
-        def field(self, name):
-            return self.find(f"irviz-step-{name}")
-
         @property
-        def fields(self):
-            form = self.find("irviz-step-form").children
-            return [one.control.description for one in form]
+        def steps(self):
+            """Return the steps that are offered, by primitive."""
+            return {one["primitive"]: one for one in schedule_data(self.state)["steps"]}
 
         def choose(self, *names):
             """Choose loops by variable and blocks by name, the first of each."""
@@ -121,12 +125,11 @@ def hosted(desk_class):  # noqa: C901 - a class
                 ]
                 self.dispatch(ChooseLoop(nodes[0], adds=True))
 
-        def apply(self, primitive, *names, **values):
+        def apply(self, primitive, *names, target="", **values):
             self.choose(*names)
-            self.find("irviz-schedule-primitive").value = primitive
-            for name, value in values.items():
-                self.field(name).value = value
-            self.find("irviz-schedule-apply").click()
+            fields = self.steps[primitive]["fields"]
+            texts = [values.get(one["name"], one["value"]) for one in fields]
+            self.dispatch(DoStep(primitive, target, texts))
 
         def replay(self, text):
             self.find("irviz-trace").value = text
@@ -177,22 +180,13 @@ def test_the_lectures_schedule_works_by_clicks(host):
     assert 'sch.split(sch.get_loops("Y")[1], factors=[None, 4])\n' in host.trace
 
 
-def test_primitives_that_fit_what_is_chosen_come_first_and_the_others_say_what_they_take(host):
+def test_every_primitive_that_takes_what_is_chosen_is_offered_and_no_other(host):
     host.choose("k")
-    labels = [label for label, _ in host.find("irviz-schedule-primitive").options]
-    assert labels[1].startswith("split (loops)")
-    assert "compute_at: takes a block and a loop" in labels
-    assert labels.index("unroll (loops)") < labels.index("reorder: takes several loops")
-    assert not [label for label in labels if "annotate_buffer_access" in label]
-
-
-def test_nothing_can_be_applied_before_what_it_takes_is_chosen(host):
-    host.find("irviz-schedule-primitive").value = "compute_at"
-    button = host.find("irviz-schedule-apply")
-    assert button.disabled
-    assert "Choose a block and a loop." in host.shown
-    host.choose("Y", "j")
-    assert not button.disabled
+    assert {"split", "add_unit_loop", "annotate", "tensorize"} <= host.steps.keys()
+    assert not {"cache_read", "set_scope", "annotate_buffer_access"} & host.steps.keys()
+    host.choose("C", "j")
+    assert {"compute_at", "reverse_compute_at", "read_at"} <= host.steps.keys()
+    assert "split" not in host.steps
 
 
 def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
@@ -237,11 +231,9 @@ def test_a_value_that_cannot_be_is_told_and_no_loop_is_marked(host, text, words)
     assert host.marked == []
 
 
-def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
+def test_what_is_wrong_with_a_value_is_said_until_it_is_right(host):
     host.apply("annotate", "i", ann_key=" ", ann_val="1")
-    words = "ann_key is empty: write a text, such as a name"
-    assert words in host.error_at("irviz-step-ann_key")
-    assert host.said == ""
+    assert "ann_key is empty: write a text, such as a name" in host.shown
     assert host.shown.count('role="alert"') == 1
     assert host.marked == []
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="1")
@@ -264,12 +256,13 @@ def test_a_trace_with_empty_factors_marks_no_loop(host):
     assert len(host.session.stages) == 1
 
 
-def test_a_form_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
+def test_a_step_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
     host.choose("Y")
-    host.find("irviz-schedule-primitive").value = "cache_read"
-    assert host.fields == ["read_buffer_index", "storage_scope", "consumer_blocks"]
-    assert host.field("read_buffer_index").options == (("reads 0: A", 0), ("reads 1: B", 1))
-    host.apply("cache_read", "Y", read_buffer_index=1, storage_scope="local", consumer_blocks="Y")
+    assert [one["name"] for one in host.steps["cache_read"]["fields"]] == [
+        *("storage_scope", "consumer_blocks"),
+    ]
+    assert host.steps["cache_read"]["targets"] == ["A", "B"]
+    host.apply("cache_read", "Y", target="B", storage_scope="local", consumer_blocks="Y")
     (_, stage) = host.session.stages
     assert stage.transform.arguments == {
         "block": BlockAddress("Y"),
@@ -277,7 +270,7 @@ def test_a_form_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
         "storage_scope": "local",
         "consumer_blocks": [BlockAddress("Y")],
     }
-    host.apply("transform_layout", "Y", index_map="lambda i, j: (j, i)", buffer=("write", 0))
+    host.apply("transform_layout", "Y", target="writes Y", index_map="lambda i, j: (j, i)")
     assert "index_map=lambda i, j: (j, i)" in host.trace
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="[1, 2]")
     assert "ann_val=[1, 2]" in host.trace
@@ -507,14 +500,14 @@ def test_measuring_says_what_it_does_and_what_is_out_of_date_is_left_out(
     async def measuring():
         monkeypatch.setattr(schedule_times, "measure", waits)
         host.automatic().value = True
-        host.apply("unroll", "i")
+        host.dispatch(Apply(schedule_step("mm_relu", "unroll", LoopAddress("Y", 0))))
         while not there.is_set() or "round" not in host.find("irviz-schedule-time").value:
             await asyncio.sleep(0.01)
         words = host.find("irviz-schedule-time").value
         assert "measuring mm_relu: round 1 of 10" in words
         assert host.button("Cancel") is not None
-        host.apply("vectorize", "i")
-        host.apply("parallel", "i")
+        host.dispatch(Apply(schedule_step("mm_relu", "vectorize", LoopAddress("Y", 0))))
+        host.dispatch(Apply(schedule_step("mm_relu", "parallel", LoopAddress("Y", 0))))
         while len(host.session.stages) < 4:
             await asyncio.sleep(0.01)
         go.set()

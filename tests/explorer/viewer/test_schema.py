@@ -23,8 +23,9 @@ from irviz.session.session import Session
 from tests.widget_messages import send_message
 
 HINTS = get_type_hints(schema.ViewerTraits)
-EXAMPLES = {bool: True, int: 2, Side: "reference"}
+EXAMPLES = {bool: True, int: 2, Side: "reference", list[str]: ["32, 4"]}
 """Values of fields; any other field gets a text that fits."""
+STEP = {"primitive": "split", "target": ""}
 NOT_SENT = {("OpenFile", "content"), ("Run", "stages")}
 """The fields that Python adds to what the page sends, or that the page leaves out."""
 
@@ -189,6 +190,7 @@ def test_fields_with_a_default_may_be_left_out() -> None:
         *({"action": "Run", "stages": one} for one in (["0"], "0", ("0",))),
         *({"action": "Answer", "isAllowed": one} for one in (1, "yes", None)),
         {"action": "Answer", "isAllowed": True, "files": ["a.py"]},
+        *({"action": "DoStep", **STEP, "values": one} for one in ("4", [4], {}, None, [["4"]])),
         {"action": "Say", "words": "a", "isError": True, "IsError": True},
         {"action": "OpenFile", "name": "x.py", "content": "text"},
     ],

@@ -113,18 +113,25 @@ export interface Loops {
   error: string;
 }
 
-/** A primitive that was tried with what is chosen; `summary` says what it does.
+/** A parameter of a primitive; `values` are all that can be chosen, [] for any text. */
+export interface StepField {
+  name: string;
+  value: string;
+  values: string[];
+  example: string;
+  isRequired: boolean;
+}
+
+/** A primitive that takes what is chosen; `summary` says what it does.
  *
- * It is legal with each of `targets`, of which "" is nothing else; with none of them for the
- * `reason`. `field` is the parameter that takes a value, "" for none, `value` the one that was
- * tried, and `values` are others to choose from. */
+ * It can be done with each of `targets`, of which "" is nothing else; with none of them for the
+ * `reason`. With `isTried` these are legal, or else it needs values that only the user knows. */
 export interface OfferedStep {
   primitive: string;
   summary: string;
   targets: string[];
-  field: string;
-  value: string;
-  values: string[];
+  fields: StepField[];
+  isTried: boolean;
   reason: string;
 }
 
@@ -579,12 +586,12 @@ export interface ChooseLoop {
  * Attributes:
  *     primitive: The name of the primitive.
  *     target: What it is done with, in the words of the offer.
- *     value: The value of the offer's field, as a text. */
+ *     values: The values of the offer's fields, as texts; "" for none. */
 export interface DoStep {
   action: "DoStep";
   primitive: string;
   target: string;
-  value: string;
+  values: string[];
 }
 
 /** Cancel running and waiting jobs. */

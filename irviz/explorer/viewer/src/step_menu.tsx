@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Button } from "./button";
-import type { OfferedStep } from "./schema";
+import type { OfferedStep, StepField } from "./schema";
 import type { State } from "./state";
 
 export const SCHEDULE = "Schedule";
@@ -18,18 +18,11 @@ export const focusSteps = (part: Element) =>
 const focusLoops = (part: Element) =>
   viewerOf(part)?.querySelector<HTMLElement>(".irviz-nests")?.focus({ preventScroll: true });
 
-function Choice({
-  name,
-  label,
-  options,
-  chosen,
-}: Record<"name" | "label" | "chosen", string> & {
-  options: readonly string[];
-}) {
+function Choice(props: { name: string; label: string; options: readonly string[]; at: string }) {
   return (
-    <select class="irviz-field" name={name} aria-label={label}>
-      {options.map((option) => (
-        <option key={option} selected={option === chosen}>
+    <select class="irviz-field" name={props.name} aria-label={props.label} title={props.label}>
+      {props.options.map((option) => (
+        <option key={option} selected={option === props.at}>
           {option}
         </option>
       ))}
@@ -37,12 +30,26 @@ function Choice({
   );
 }
 
+function Value({ field, label }: { field: StepField; label: string }) {
+  const { name, value, values, example, isRequired } = field;
+  const control = values.length ? (
+    <Choice name={name} label={label} options={values} at={value} />
+  ) : (
+    <input class="irviz-field" name={name} aria-label={label} placeholder={example} value={value} />
+  );
+  return (
+    <span class={isRequired ? "irviz-hint" : "irviz-hint irviz-optional"}>
+      {values.length && isRequired ? "" : name} {control}
+    </span>
+  );
+}
+
 interface StepProps {
   step: OfferedStep;
-  perform(target: string, value: string): void;
+  perform(target: string, values: string[]): void;
 }
 function Step({ step, perform }: StepProps) {
-  const { primitive, summary, targets, field, value, values, reason } = step;
+  const { primitive, summary, targets, fields, reason } = step;
   const [target = ""] = targets;
   if (reason) {
     return (
@@ -59,25 +66,24 @@ function Step({ step, perform }: StepProps) {
         onSubmit={(event) => {
           event.preventDefault();
           const given = new FormData(event.currentTarget);
-          perform(String(given.get("target") ?? target), String(given.get("value") ?? ""));
+          const textOf = (name: string) => String(given.get(name) ?? "");
+          perform(
+            targets.length > 1 ? textOf("target") : target,
+            fields.map(({ name }) => textOf(name)),
+          );
         }}
       >
         <button type="submit" title={summary}>
           {primitive}
         </button>
         {targets.length > 1 ? (
-          <Choice name="target" label={`${primitive}: where`} options={targets} chosen={target} />
+          <Choice name="target" label={`${primitive}: where`} options={targets} at={target} />
         ) : (
           target && <span class="irviz-hint">{target}</span>
         )}
-        {field && values.length > 0 && (
-          <Choice name="value" label={field} options={values} chosen={value} />
-        )}
-        {field && !values.length && (
-          <label class="irviz-hint">
-            {field} <input class="irviz-field" name="value" value={value} />
-          </label>
-        )}
+        {fields.map((field) => (
+          <Value key={field.name} field={field} label={`${primitive}: ${field.name}`} />
+        ))}
       </form>
     </li>
   );
@@ -105,6 +111,21 @@ export function StepMenu({ state }: { state: State }) {
     event.preventDefault();
     event.stopPropagation();
   };
+  const others = steps.filter((step) => !step.isTried);
+  const list = (those: readonly OfferedStep[]) => (
+    <ul>
+      {those.map((step) => (
+        <Step
+          key={`${key} ${step.primitive}`}
+          step={step}
+          perform={(target, values) => {
+            isStepDone.current = true;
+            state.ask({ action: "DoStep", primitive: step.primitive, target, values });
+          }}
+        />
+      ))}
+    </ul>
+  );
   return (
     <section ref={menu} class="irviz-steps" aria-label="Steps" onKeyDown={press}>
       {key ? (
@@ -128,18 +149,13 @@ export function StepMenu({ state }: { state: State }) {
         </Button>
       )}
       {!isTried && <p class="irviz-hint">trying the steps…</p>}
-      <ul>
-        {steps.map((step) => (
-          <Step
-            key={`${key} ${step.primitive}`}
-            step={step}
-            perform={(target, value) => {
-              isStepDone.current = true;
-              state.ask({ action: "DoStep", primitive: step.primitive, target, value });
-            }}
-          />
-        ))}
-      </ul>
+      {list(steps.filter((step) => step.isTried))}
+      {others.length > 0 && (
+        <details>
+          <summary class="irviz-hint">{others.length} more, which are not tried before</summary>
+          {list(others)}
+        </details>
+      )}
     </section>
   );
 }

@@ -216,9 +216,9 @@ class Effects:
             return
         loops = nest(state)
 
-        def work(_: Job) -> Action:
+        def work(job: Job) -> Action:
             offers = possible_steps(loops, key.chosen)
-            return actions.Report(key, tried_steps(key.stage.module, offers))
+            return actions.Report(key, tried_steps(key.stage.module, offers, job.check))
 
         self._runner.replace(_STEPS, work, self._store.dispatch)
 

@@ -119,7 +119,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             is_same = getattr(state, name) == value
             return state if is_same else replace(state, **{name: value})
         case actions.ChooseLoop(loop, adds):
-            return replace(state, chosen_loops=loop_choice(state, loop, adds=adds))
+            return fresh(state, chosen_loops=loop_choice(state, loop, adds=adds))
         case actions.DoStep():
             offered_step(state, action)  # an effect applies it, unless this is refused
             return fresh(state)

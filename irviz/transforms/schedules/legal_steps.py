@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -80,29 +80,37 @@ class StepOffer:
 
 def possible_steps(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> tuple[StepOffer, ...]:
     """Return the steps that take what is chosen, if one loop or block, with any other target."""
-    names = dict.fromkeys([*TRIED, *primitives()])
+    loops = list(_loops(nest))
+    factors = _factors(loops, chosen)
+    known = {name: primitive(name) for name in (*TRIED, *primitives()) if name not in FOR_CODE}
     return tuple(
-        StepOffer(ScheduleStep(nest.name, name, {**placed, **values}), target)
-        for name in names
-        if name not in FOR_CODE
-        for values in [_values(primitive(name), nest, chosen)]
-        for target, placed in islice(_targets(primitive(name), nest, chosen), _MOST_TARGETS)
+        StepOffer(ScheduleStep(nest.name, name, {**placed, **_values(one, factors)}), target)
+        for name, one in known.items()
+        for target, placed in islice(_targets(one, nest, loops, chosen), _MOST_TARGETS)
     )
 
 
-def tried_steps(mod: ir.IRModule, offers: Sequence[StepOffer]) -> tuple[StepOffer, ...]:
-    """Try steps of one PrimFunc in the worker; return them with the reasons against them."""
+def tried_steps(
+    mod: ir.IRModule, offers: Sequence[StepOffer], check: Callable[[], object] = lambda: None
+) -> tuple[StepOffer, ...]:
+    """Try steps of one PrimFunc in the worker; return them with the reasons against them.
+
+    `check` is called between trials; it raises an exception if nobody waits for them any more.
+    """
     tried = [one for one in offers if one.is_tried]
     if not tried:
         return tuple(offers)
     name = tried[0].step.function
     packed = pack_module(ir.IRModule({name: mod[name]}), whole=True)
-    reasons = iter(_reasons(packed, [one.step for one in tried]))
+    reasons = iter(_reasons(packed, [one.step for one in tried], check))
     return tuple(replace(one, reason=next(reasons)) if one.is_tried else one for one in offers)
 
 
-def _reasons(packed: bytes, steps: Sequence[ScheduleStep]) -> tuple[str, ...]:
+def _reasons(
+    packed: bytes, steps: Sequence[ScheduleStep], check: Callable[[], object]
+) -> tuple[str, ...]:
     """Return why each step is not legal; if one ends the process, each is tried by itself."""
+    check()
     try:
         return TRIES.call(
             _reasons_in_worker, cloudpickle.dumps((packed, steps)), seconds=CANDIDATES_SECONDS
@@ -110,7 +118,7 @@ def _reasons(packed: bytes, steps: Sequence[ScheduleStep]) -> tuple[str, ...]:
     except WorkerError as failure:
         if len(steps) == 1:
             return (str(failure),)
-        return tuple(_reasons(packed, [step])[0] for step in steps)
+        return tuple(_reasons(packed, [step], check)[0] for step in steps)
 
 
 def _reasons_in_worker(sent: bytes) -> tuple[str, ...]:
@@ -136,16 +144,26 @@ _BUFFERS = (ArgumentKind.READ, ArgumentKind.WRITTEN, ArgumentKind.BUFFER)
 Arguments = dict[str, object]
 
 
-def _values(known: Primitive, nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> Arguments:
+_Loops = Sequence[tuple[Loop, LoopAddress]]
+
+
+def _loops(nest: LoopNest) -> Iterator[tuple[Loop, LoopAddress]]:
+    addresses = schedule_addresses(nest)
+    for node in walk(nest):
+        address = addresses.get(node.id)
+        if isinstance(node, Loop) and isinstance(address, LoopAddress):
+            yield node, address
+
+
+def _values(known: Primitive, factors: list[int | None]) -> Arguments:
     """Return the values to try, by parameter."""
-    names = [one.name for one in known.values]
-    factors = {"factors": _factors(nest, chosen)} if "factors" in names else {}
-    return {**{name: value for name, value in _VALUES.items() if name in names}, **factors}
+    values = {**_VALUES, "factors": factors}
+    return {one.name: values[one.name] for one in known.values if one.name in values}
 
 
-def _factors(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> list[int | None]:
+def _factors(loops: _Loops, chosen: Sequence[ScheduleAddress]) -> list[int | None]:
     """Return two factors of the chosen loop's extent, or one for any extent."""
-    for loop, address in _loops(nest):
+    for loop, address in loops:
         if address in chosen and loop.extent.isdecimal():
             extent = int(loop.extent)
             for factor in _FACTORS:
@@ -155,7 +173,7 @@ def _factors(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> list[int | No
 
 
 def _targets(
-    known: Primitive, nest: LoopNest, chosen: Sequence[ScheduleAddress]
+    known: Primitive, nest: LoopNest, loops: _Loops, chosen: Sequence[ScheduleAddress]
 ) -> Iterator[tuple[str, Arguments]]:
     """Yield what a step is done with, in words, and the arguments for that and for the choice."""
     placed = known.placed(chosen)
@@ -163,10 +181,10 @@ def _targets(
     if placed is None and len(chosen) == 1:
         if isinstance(chosen[0], LoopAddress) and known.name in ("fuse", "reorder"):
             yield from _beside(known, nest, chosen[0])
-        for words, pair in _pairs(known, nest, chosen[0]) if about is None else ():
-            both = known.placed(pair)
-            if both is not None:
-                yield words, both
+        takes_both = known.placed([BlockAddress(""), LoopAddress("", 0)]) is not None
+        pairs = _pairs(known, nest, loops, chosen[0]) if takes_both and about is None else ()
+        for words, pair in pairs:
+            yield words, known.placed(pair) or {}
     elif placed is not None and about is None:
         yield "", placed
     elif placed is not None and about is not None:
@@ -206,22 +224,15 @@ def _beside(known: Primitive, nest: LoopNest, loop: LoopAddress) -> Iterator[tup
 
 
 def _pairs(
-    known: Primitive, nest: LoopNest, chosen: ScheduleAddress
+    known: Primitive, nest: LoopNest, loops: _Loops, chosen: ScheduleAddress
 ) -> Iterator[tuple[str, tuple[BlockAddress, LoopAddress]]]:
     """Yield a block and a loop, of which one is chosen; a loop around the block for a reduction."""
-    is_around = known.name == "decompose_reduction"
-    for block, loops in blocks_in_loops(nest):
-        around, own = {loop.id for loop in loops}, BlockAddress(block.name)
-        for loop, address in _loops(nest):
-            if chosen in (own, address) and (loop.id in around) == is_around:
-                of = "" if is_around else f" of {address.block}"
-                words = f"block {own}" if chosen == address else f"at {loop.variable}{of}"
-                yield words, (own, address)
-
-
-def _loops(nest: LoopNest) -> Iterator[tuple[Loop, LoopAddress]]:
-    addresses = schedule_addresses(nest)
-    for node in walk(nest):
-        address = addresses.get(node.id)
-        if isinstance(node, Loop) and isinstance(address, LoopAddress):
-            yield node, address
+    is_around = known.name.startswith("decompose_")
+    own = [pair for pair in loops if pair[1] == chosen]
+    for block, outer in blocks_in_loops(nest):
+        around, address = {loop.id for loop in outer}, BlockAddress(block.name)
+        for loop, at in loops if address == chosen else own:
+            if (loop.id in around) == is_around:
+                of = "" if is_around else f" of {at.block}"
+                words = f"block {address}" if own else f"at {loop.variable}{of}"
+                yield words, (address, at)

@@ -18,8 +18,10 @@ function closeOne(state: State, root: HTMLElement) {
     state.isInspectorOpen.value = false;
     root.focus({ preventScroll: true }); // what had the focus may be gone
   } else if (state.isComparing.peek() && state.can("Compare")) compareWith(state, "");
-  else if (state.selection.peek().node) state.select("");
-  else if (state.isFull.peek()) state.isFull.value = false;
+  else if (state.selection.peek().node) {
+    state.select("");
+    state.ask({ action: "ChooseLoop", loop: "", adds: false });
+  } else if (state.isFull.peek()) state.isFull.value = false;
 }
 
 export const KEYS: readonly Key[] = [

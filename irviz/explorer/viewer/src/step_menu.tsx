@@ -55,7 +55,7 @@ function Step({ step, perform }: StepProps) {
     return (
       <li class="irviz-step irviz-illegal" title={reason}>
         <span>{primitive}</span>
-        <small>not legal: {reason}</small>
+        <small>not legal: {reason.replace(/^.* because /, "")}</small>
       </li>
     );
   }
@@ -134,7 +134,8 @@ export function StepMenu({ state }: { state: State }) {
         </h2>
       ) : (
         <p class="irviz-hint">
-          Choose a loop or block of {name} to see which steps are legal there.
+          Choose a loop or block of {name} to see which steps are legal there; with Ctrl or Shift,
+          several.
         </p>
       )}
       {!isShown && (
@@ -152,7 +153,7 @@ export function StepMenu({ state }: { state: State }) {
       {list(steps.filter((step) => step.isTried))}
       {others.length > 0 && (
         <details>
-          <summary class="irviz-hint">{others.length} more, which are not tried before</summary>
+          <summary class="irviz-hint">{others.length} more, not tried beforehand</summary>
           {list(others)}
         </details>
       )}

@@ -71,7 +71,8 @@ def _drawn(state: State) -> LoopPicture:
         for nest, stage in zip(nests, (state.stage_of("reference"), state.stage), strict=True)
     )
     loops = diff.loops if diff else None
-    choosable = schedule_addresses(nests[1]) if nests[1] else ()
+    own = nest_of(state.stage, state.function)
+    choosable = schedule_addresses(own) if own else ()
     drawn = draw_loops(
         nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
     )

@@ -11,7 +11,6 @@ from irviz.explorer.selected_node import location
 from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
 from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
-from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import (
     Block,
     BlockAddress,
@@ -26,6 +25,7 @@ from irviz.model.loop_nest import (
 )
 from irviz.runtime.prim_func_call import prim_func_sizes
 from irviz.session.schedule_times import ScheduleStages
+from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.legal_steps import StepOffer
@@ -72,11 +72,11 @@ def schedule_trace(state: State) -> ScheduleTrace:
     return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
 
 
-@derived(lambda state: (state.stage.module, prim_func(state)))
 def nest(state: State) -> LoopNest:
-    """Return the loops of the PrimFunc."""
-    name = prim_func(state)
-    return loop_nest(state.stage.module[name], name)
+    """Return the loops of the PrimFunc; those that are drawn are known already."""
+    found = nest_of(state.stage, prim_func(state))
+    assert found is not None, "the stage has a PrimFunc"
+    return found
 
 
 @derived(lambda state: (nest(state),))

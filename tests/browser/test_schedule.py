@@ -119,6 +119,10 @@ def test_a_step_is_chosen_with_keys_that_stay_in_the_viewer(lab: Any, viewer: An
     lab.page.keyboard.press("Enter")
     expect(viewer.current_stage).to_contain_text("mm_relu: split")
     expect(loops).to_be_focused()
+    loops.press("ArrowDown")
+    expect(steps.get_by_role("status")).to_be_visible()
+    loops.press("Escape")
+    expect(steps.get_by_role("status")).to_have_count(0)
     assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells
 
 

@@ -18,10 +18,8 @@ function closeOne(state: State, root: HTMLElement) {
     state.isInspectorOpen.value = false;
     root.focus({ preventScroll: true }); // what had the focus may be gone
   } else if (state.isComparing.peek() && state.can("Compare")) compareWith(state, "");
-  else if (state.selection.peek().node) {
-    state.select("");
-    state.ask({ action: "ChooseLoop", loop: "", adds: false });
-  } else if (state.isFull.peek()) state.isFull.value = false;
+  else if (state.selection.peek().node) state.select("");
+  else if (state.isFull.peek()) state.isFull.value = false;
 }
 
 export const KEYS: readonly Key[] = [
@@ -114,7 +112,8 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
   { part: "Loops", keys: ["ArrowUp", "ArrowDown"], words: "go to a loop or block" },
   { part: "Loops", keys: ["Shift+Arrow keys"], words: "choose one more for a step" },
-  { part: "Loops", keys: ["Enter"], words: "to the steps that are legal there; Escape: back" },
+  { part: "Loops", keys: ["Enter"], words: "to the steps that are legal there" },
+  { part: "Loops", keys: ["Escape"], words: "back from the steps; choose none" },
   { part: "TVMScript", keys: ["Ctrl+F"], words: "find in the text" },
   { part: "TVMScript", keys: ["Enter"], words: "select the line's node; go to a function" },
   {

@@ -96,6 +96,8 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
     else if (event.key === "Enter" && body.current) {
       state.isInspectorOpen.value = true;
       focusSteps(body.current);
+    } else if (event.key === "Escape" && state.schedule.peek().chosen?.length) {
+      state.ask({ action: "ChooseLoop", loop: "", adds: false });
     } else return;
     event.preventDefault();
   };

@@ -77,6 +77,32 @@ class ForgetPreview(Action):
 
 
 @dataclass(frozen=True)
+class ChooseLoop(Action):
+    """Choose a loop or block of the shown PrimFunc for a step, "" for none.
+
+    It is chosen alone, or else added to those chosen before, or taken out again.
+    """
+
+    loop: str
+    adds: bool = False
+
+
+@dataclass(frozen=True)
+class DoStep(Action):
+    """Apply a step that is offered for the chosen loops and blocks.
+
+    Attributes:
+        primitive: The name of the primitive.
+        target: What it is done with, in the words of the offer.
+        values: The values of the offer's fields, as texts; "" for none.
+    """
+
+    primitive: str
+    target: str
+    values: list[str]
+
+
+@dataclass(frozen=True)
 class ReplaySchedule(Action):
     """Make these the steps of a PrimFunc's schedule, up to the current stage."""
 

@@ -22,7 +22,7 @@ from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.reducer import asked_stage
 from irviz.explorer.runner import RUN, Job, Work, in_steps
-from irviz.explorer.schedules import called_prim_func
+from irviz.explorer.schedules import called_prim_func, nest, offered_step, steps_offered_key
 from irviz.explorer.script_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
 from irviz.explorer.slow_actions import draw, iter_ahead, look
@@ -42,6 +42,7 @@ from irviz.explorer.state import (
     RunKey,
     State,
     StepsKey,
+    StepsOfferedKey,
     TimingKey,
     ValueKey,
     unchanged,
@@ -58,6 +59,7 @@ from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.apply_transform import Change, try_transform
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
+from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
@@ -72,7 +74,7 @@ _LONG_SECONDS = 0.5
 _WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
-_PICTURE, _TOLD, _TRIES = "picture", "what is drawn is told", "tries"
+_PICTURE, _TOLD, _TRIES, _STEPS = "picture", "what is drawn is told", "tries", "steps"
 _COUNTS, _FEW_COUNTS, _FUNCTIONS = "counts", "few counts", "functions"
 _FILE, _SCRIPT = "file", "script"
 """The keys of jobs of which only the newest is wanted."""
@@ -91,6 +93,7 @@ class Effects:
         self._store, self._runner, self._told_seconds = store, store.runner, told_seconds
         self._acted = time.monotonic()
         self._tried: CallKey | None = None
+        self._tried_steps: StepsOfferedKey | None = None
         store.subscribe(self._follow)
         store.listen(self._perform)
 
@@ -114,6 +117,7 @@ class Effects:
         if state.selection is not before.selection and (callee := called_prim_func(state)):
             self._store.dispatch(actions.SetField("prim_func", callee))
         self._try(state)
+        self._try_steps(state)
         if state.asked is not before.asked:
             self._look(state, before)
         is_same = state.session.stages == before.session.stages
@@ -201,6 +205,23 @@ class Effects:
                 self._offer(one)
         self._runner.replace(_TRIES, in_steps(self._behind_runs(found)), told=self._offer)
 
+    def _try_steps(self, state: State) -> None:
+        """Find out which steps are legal for the chosen loops and blocks."""
+        key = steps_offered_key(state)
+        if key == self._tried_steps:
+            return
+        self._tried_steps = key
+        if key is None:
+            self._runner.drop(_STEPS)
+            return
+        loops = nest(state)
+
+        def work(job: Job) -> Action:
+            offers = possible_steps(loops, key.chosen)
+            return actions.Report(key, tried_steps(key.stage.module, offers, job.check))
+
+        self._runner.replace(_STEPS, work, self._store.dispatch)
+
     def _behind_runs(self, steps: Iterator[object]) -> Iterator[object]:
         """Take steps while no stage runs, or while one runs for long."""
         self._wait_for_runs()
@@ -277,6 +298,8 @@ class Effects:
             case actions.MeasureSteps(every):
                 session.check_run("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
+            case actions.DoStep() if state.failure is None:
+                self._store.dispatch(actions.Apply(offered_step(state, action)))
             case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
                 is_wanted = state.measures_steps and session.is_trusted(state.stage)
                 if is_wanted and state.failure is None and state.question is None:

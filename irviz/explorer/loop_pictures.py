@@ -17,7 +17,7 @@ from irviz.model.diff.diff_result import (
     LoopChange,
 )
 from irviz.model.graph.graph import NodeKind
-from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block
+from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import nest_of
 from irviz.session.stage_diff import diff_stages
@@ -71,7 +71,11 @@ def _drawn(state: State) -> LoopPicture:
         for nest, stage in zip(nests, (state.stage_of("reference"), state.stage), strict=True)
     )
     loops = diff.loops if diff else None
-    drawn = draw_loops(nests, loops, (ids[0], ids[1]), "page", is_compared=is_compared)
+    own = nest_of(state.stage, state.function)
+    choosable = schedule_addresses(own) if own else ()
+    drawn = draw_loops(
+        nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
+    )
     shown: Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
     if diff is None:
         return LoopPicture(shown)

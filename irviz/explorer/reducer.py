@@ -11,7 +11,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.runner import was_cancelled
-from irviz.explorer.schedules import steps_to_time
+from irviz.explorer.schedules import loop_choice, offered_step, steps_to_time
 from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import (
     BisectionKey,
@@ -32,6 +32,7 @@ from irviz.explorer.state import (
     Side,
     State,
     StepsKey,
+    StepsOfferedKey,
     TimingKey,
     ValueKey,
     unchanged,
@@ -118,6 +119,11 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.SetField(name, value):
             is_same = getattr(state, name) == value
             return state if is_same else replace(state, **{name: value})
+        case actions.ChooseLoop(loop, adds):
+            return fresh(state, chosen_loops=loop_choice(state, loop, adds=adds))
+        case actions.DoStep():
+            offered_step(state, action)  # an effect applies it, unless this is refused
+            return fresh(state)
         case actions.Focus(function):
             return focused(state, function)
         case actions.Select(node, side):
@@ -284,6 +290,8 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return replace(state, report=answer)
         case ComparisonKey(traces=traces), _:
             return _incomparable(state, traces, answer)
+        case StepsOfferedKey(), tuple():
+            return replace(state, step_offers=(key, answer))
         case StepsKey(), ScheduleTimes():
             return replace(state, step_times=answer)
         case ValueKey(value=value), tuple():

@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from irviz.errors import TransformError
+from irviz.explorer.actions import Apply, DoStep, ReplaySchedule
 from irviz.explorer.selected_node import location
-from irviz.explorer.state import State, derived
+from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
+from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
-from irviz.ir.loop_nest_reader import loop_nest
-from irviz.model.loop_nest import LoopNest, ScheduleAddress, schedule_addresses
+from irviz.model.loop_nest import (
+    Block,
+    BlockAddress,
+    Loop,
+    LoopKind,
+    LoopNest,
+    LoopNode,
+    ScheduleAddress,
+    innermost_node,
+    schedule_addresses,
+    walk,
+)
 from irviz.runtime.prim_func_call import prim_func_sizes
 from irviz.session.schedule_times import ScheduleStages
+from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
-from irviz.transforms.schedules.schedule_trace import ScheduleTrace
+from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.legal_steps import StepOffer
+from irviz.transforms.schedules.primitives import (
+    CHOICES,
+    ArgumentKind,
+    PrimitiveParameter,
+    primitive,
+)
+from irviz.transforms.schedules.schedule_error import IllegalStepError, ScheduleTraceError
+from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.schedules.schedule_trace import ScheduleTrace, parse_value
+from irviz.view.svg_primitives import visible
 
 _SIZE = 128
 """The default value of a symbolic size in measurements."""
@@ -27,7 +53,8 @@ def prim_funcs(state: State) -> tuple[str, ...]:
 def prim_func(state: State) -> str:
     """Return the PrimFunc whose schedule is shown, "" if the stage has none."""
     names = prim_funcs(state)
-    return state.prim_func if state.prim_func in names else next(iter(names), "")
+    wanted = (state.function, state.prim_func, *names)
+    return next((one for one in wanted if one in names), "")
 
 
 def called_prim_func(state: State) -> str:
@@ -45,17 +72,232 @@ def schedule_trace(state: State) -> ScheduleTrace:
     return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
 
 
-@derived(lambda state: (state.stage.module, prim_func(state)))
 def nest(state: State) -> LoopNest:
-    """Return the loops of the PrimFunc."""
-    name = prim_func(state)
-    return loop_nest(state.stage.module[name], name)
+    """Return the loops of the PrimFunc; those that are drawn are known already."""
+    found = nest_of(state.stage, prim_func(state))
+    assert found is not None, "the stage has a PrimFunc"
+    return found
 
 
 @derived(lambda state: (nest(state),))
 def loop_addresses(state: State) -> Mapping[str, ScheduleAddress]:
     """Return the addresses of the loops and blocks that steps can be applied to, by their ids."""
     return schedule_addresses(nest(state))
+
+
+# --- what is chosen ----------------------------------------------------------------------------
+
+
+def loop_choice(state: State, loop: str, *, adds: bool) -> LoopChoice | None:
+    """Return what is chosen after a click on a loop or block, or on nothing."""
+    if not loop:
+        return None
+    before = _chosen_ids(state) if adds else ()
+    others = tuple(one for one in before if one != loop)
+    chosen = others if loop in before else (*others, loop)
+    return LoopChoice(state.stage, prim_func(state), chosen)
+
+
+def _chosen_ids(state: State) -> tuple[str, ...]:
+    chosen = state.chosen_loops
+    is_there = chosen is not None and chosen.function == prim_func(state)
+    return chosen.ids if chosen and is_there and chosen.stage.module is state.stage.module else ()
+
+
+@derived(lambda state: (state.stage.module, prim_func(state), state.chosen_loops))
+def chosen_loops(state: State) -> tuple[str, ...]:
+    """Return the ids of the chosen loops and blocks of the PrimFunc, as far as they are there."""
+    return tuple(one for one in _chosen_ids(state) if one in loop_addresses(state))
+
+
+@derived(lambda state: (state.stage, prim_func(state), chosen_loops(state)))
+def chosen_addresses(state: State) -> tuple[ScheduleAddress, ...]:
+    """Return the addresses of what is chosen."""
+    chosen = chosen_loops(state)
+    return tuple(loop_addresses(state)[one] for one in chosen) if chosen else ()
+
+
+def refusal(state: State) -> Exception | None:
+    """Return why the last step of the PrimFunc's schedule was rejected, None if it was not."""
+    match state.failure:
+        case Failure(Apply(transform=ScheduleStep(function=name)), error):
+            return error if name == prim_func(state) else None
+        case Failure(DoStep(), error):
+            return error
+        case Failure(ReplaySchedule(function=name), error):
+            return error if name == prim_func(state) else None
+    return None
+
+
+def refused_loops(state: State) -> list[str]:
+    """Return the ids of what TVM's error refers to, with the chosen loops if that is no loop.
+
+    An error that refers to nothing is about the other arguments.
+    """
+    refused = refusal(state)
+    if not isinstance(refused, IllegalStepError):
+        return []
+    loops = nest(state)
+    marks = [one for path in refused.paths if (one := innermost_node(loops, path))]
+    there = {node.id: node for node in walk(loops)}
+    if marks and not any(isinstance(there[one], Loop) for one in marks):
+        marks += [one for one in chosen_loops(state) if isinstance(there[one], Loop)]
+    return marks
+
+
+# --- what is offered ---------------------------------------------------------------------------
+
+
+def steps_offered_key(state: State) -> StepsOfferedKey | None:
+    """Return what the steps are to be tried for, None where nothing is chosen."""
+    chosen = chosen_addresses(state)
+    return StepsOfferedKey(state.stage, prim_func(state), chosen) if chosen else None
+
+
+def step_offers(state: State) -> tuple[StepOffer, ...]:
+    """Return the steps that were tried with what is chosen, () until they were."""
+    known = state.step_offers
+    return known[1] if known is not None and known[0] == steps_offered_key(state) else ()
+
+
+def offered_step(state: State, wanted: DoStep) -> ScheduleStep:
+    """Return a step that is offered, with values; raise TransformError for a wrong one."""
+    for one in step_offers(state):
+        if (one.step.primitive, visible(one.target)) == (wanted.primitive, wanted.target):
+            return _with_values(one, wanted.values)
+    raise TransformError(
+        f"{wanted.primitive} is not offered for what is chosen: choose a loop or a block again"
+    )
+
+
+def _with_values(offer: StepOffer, texts: Sequence[str]) -> ScheduleStep:
+    arguments = dict(offer.step.arguments)
+    for parameter, text in zip(offer.fields, texts, strict=False):
+        value, example = _value(parameter, text.strip()), _EXAMPLES.get(parameter.kind, "")
+        if parameter.is_required and value in (None, []):
+            words = f"{parameter.name} is empty: write {parameter.kind.value}"
+            raise TransformError(f"{words}, such as {example}" if example else words)
+        if value not in (None, parameter.default):
+            arguments[parameter.name] = value
+    return replace(offer.step, arguments=arguments)
+
+
+def _value(parameter: PrimitiveParameter, text: str) -> object:
+    kind = parameter.kind
+    if kind is ArgumentKind.FLAG:
+        return text == "True"
+    try:
+        return _read(kind, text)
+    except ScheduleTraceError as failure:
+        words = f"{parameter.name} is {text!r}: {failure.words}; it takes {kind.value}"
+        raise TransformError(f"{words}, such as {_EXAMPLES.get(kind, '')}") from None
+
+
+_EXAMPLES: Mapping[ArgumentKind, str] = {
+    ArgumentKind.FACTORS: "None, 4",
+    ArgumentKind.NUMBERS: "1, 2",
+    ArgumentKind.NUMBER: "0",
+    ArgumentKind.VALUE: "0",
+    ArgumentKind.TEXT: "a name",
+    ArgumentKind.ANNOTATION: '16, "text", [1, 2] or {"key": 1}',
+    ArgumentKind.INDEX_MAP: "lambda i, j: (j, i)",
+    ArgumentKind.BLOCKS: "names of blocks; none for all",
+}
+
+
+def _read(kind: ArgumentKind, text: str) -> object:
+    """Parse a text, None if empty; raise ScheduleTraceError for a value of another kind."""
+    if not text:
+        return None
+    if kind is ArgumentKind.BLOCKS:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        return [BlockAddress(name) for name in names] or None
+    if kind in (ArgumentKind.TEXT, ArgumentKind.CHOICE):
+        return text
+    if kind in (ArgumentKind.FACTORS, ArgumentKind.NUMBERS):
+        return parse_value(text if text.startswith("[") else f"[{text}]")
+    value = parse_value(text)
+    if kind is ArgumentKind.INDEX_MAP and not isinstance(value, IndexMapText):
+        raise ScheduleTraceError("it is not an index map")
+    return value
+
+
+@derived(
+    lambda state: (
+        *(state.stage, prim_func(state), chosen_loops(state), step_offers(state)),
+        *(state.failure, steps_offered_key(state) and state.step_offers),
+    )
+)
+def schedule_data(state: State) -> Schedule:
+    """Return what can be done with what is chosen, as the page shows it: the legal steps first."""
+    chosen, offers, key = chosen_loops(state), step_offers(state), steps_offered_key(state)
+    nodes = {node.id: node for node in walk(nest(state))} if chosen else {}
+    titles = [_title(nodes[one]) for one in chosen]
+    names = dict.fromkeys(one.step.primitive for one in offers)
+    steps = [_offered([one for one in offers if one.step.primitive == name]) for name in names]
+    return {
+        "function": visible(prim_func(state)),
+        "chosen": list(chosen),
+        "refused": refused_loops(state),
+        "title": visible(", then ".join(titles)),
+        "facts": visible(_facts(nodes[chosen[0]])) if len(chosen) == 1 else "",
+        "isTried": key is None or (state.step_offers or (None,))[0] == key,
+        "steps": sorted(steps, key=lambda one: bool(one["reason"])),
+    }
+
+
+def _offered(offers: Sequence[StepOffer]) -> OfferedStep:
+    legal, first = [one for one in offers if not one.reason], offers[0]
+    name = first.step.primitive
+    return {
+        "primitive": name,
+        "summary": visible(primitive(name).summary),
+        "targets": [visible(one.target) for one in legal],
+        "fields": [_field(one, first.step.arguments.get(one.name)) for one in first.fields],
+        "isTried": first.is_tried,
+        "reason": "" if legal else visible(first.reason),
+    }
+
+
+def _field(parameter: PrimitiveParameter, tried: object) -> StepField:
+    value = parameter.default if tried is None else tried
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    is_flag = parameter.kind is ArgumentKind.FLAG
+    return {
+        "name": parameter.name,
+        "value": "" if value is None else text,
+        "values": ["True", "False"] if is_flag else list(CHOICES.get(parameter.name, ())),
+        "example": _EXAMPLES.get(parameter.kind, ""),
+        "isRequired": parameter.is_required,
+    }
+
+
+def _title(node: LoopNode) -> str:
+    match node:
+        case Loop(variable=name):
+            return f"loop {name}"
+        case Block(name=name):
+            return f"block {name}"
+    return ""
+
+
+def _facts(node: LoopNode) -> str:
+    match node:
+        case Loop():
+            notes = [f"extent {node.extent}", *(kind.value for kind in node.axes)]
+            notes += [] if node.kind is LoopKind.SERIAL else [node.kind.value, node.thread]
+            return " · ".join(filter(None, notes))
+        case Block():
+            buffers = {"reads": node.reads, "writes": node.writes}
+            return " · ".join(
+                f"{verb} {', '.join(dict.fromkeys(one.buffer for one in those))}"
+                for verb, those in buffers.items()
+                if those
+            )
+    return ""
+
+
+# --- how it is measured ------------------------------------------------------------------------
 
 
 def steps_to_time(state: State) -> ScheduleStages | None:

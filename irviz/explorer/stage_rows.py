@@ -47,7 +47,7 @@ class _Place:
 @derived(
     lambda state: (
         *(state.session, state.function_runs, state.function, state.jobs.key, state.jobs.keys),
-        *(state.changes, state.wanted_function),
+        *(state.changes, state.wanted_function, state.step_times),
     )
 )
 def stage_rows(state: State) -> list[StageRow]:
@@ -61,6 +61,8 @@ def stage_rows(state: State) -> list[StageRow]:
         children[stage.parent].append(stage)
     places = [_Place(stage) for stage in reversed(children[None])]
     rows: list[StageRow] = []
+    speeds = state.step_times.speeds()
+    fastest = max(speeds.values(), default=1.0)
     while places:
         place = places.pop()
         stage, within = place.stage, place.stage.enclosing_passes
@@ -83,6 +85,8 @@ def stage_rows(state: State) -> list[StageRow]:
                 "verdict": visible(badge.words),
                 "verdictKind": badge.kind,
                 "time": _time(state, stage),
+                "speed": f"{speeds[stage.id]:.1f}×" if stage.id in speeds else "",
+                "share": speeds.get(stage.id, 0.0) / fastest,
                 "title": visible(f"{stage.error or stage.stderr or stage.label}\n{badge}".strip()),
                 "changes": change_count(state, stage),
                 "isShown": stage.id == state.stage_id,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from irviz.explorer.runner import Jobs, was_cancelled
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
+from irviz.model.loop_nest import ScheduleAddress
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.argument_lists import Inputs
@@ -24,6 +25,7 @@ from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
+from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
 from irviz.view.text.tables import TimingTable
@@ -104,6 +106,23 @@ class StepsKey(NamedTuple):
     stage: str
     sizes: tuple[tuple[str, int], ...]
     every: bool
+
+
+class StepsOfferedKey(NamedTuple):
+    """Identifies the trials of the steps that take some loops and blocks of a PrimFunc."""
+
+    stage: Stage
+    function: str
+    chosen: tuple[ScheduleAddress, ...]
+
+
+@dataclass(frozen=True)
+class LoopChoice:
+    """Loops and blocks that were chosen for a step: their ids in a PrimFunc, in order."""
+
+    stage: Stage
+    function: str
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +311,8 @@ class State:
         bisection: Which pass first makes a check fail, as it was asked for last; or why that is not
             known, "" where it was not asked for.
         prim_func: The PrimFunc whose schedule is looked at; a stage without it shows another.
+        chosen_loops: The loops and blocks that were chosen last, None for none.
+        step_offers: The steps that were tried last, each legal or with the reason against it.
         measures_steps: Whether each step of a schedule is measured.
         step_sizes: The symbolic sizes that steps are measured with, by name.
         steps: The steps that are to be measured next.
@@ -339,6 +360,8 @@ class State:
     timing: TimingTable | str = ""
     bisection: Bisection | str = ""
     prim_func: str = ""
+    chosen_loops: LoopChoice | None = None
+    step_offers: tuple[StepsOfferedKey, tuple[StepOffer, ...]] | None = None
     measures_steps: bool = True
     step_sizes: Mapping[str, int] = field(default_factory=dict)
     steps: ScheduleStages | None = None

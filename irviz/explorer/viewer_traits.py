@@ -10,6 +10,7 @@ from typing import Any
 from irviz.explorer.function_changes import functions_key
 from irviz.explorer.pictures import graph_or_error, scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
+from irviz.explorer.schedules import schedule_data
 from irviz.explorer.script_data import block_lines, scripts
 from irviz.explorer.selected_node import (
     history,
@@ -96,6 +97,7 @@ def picture_data(state: State) -> dict[str, object]:
         "scene": scene_data(state),
         "selection": _selection(state),
         "marked": marked(state),
+        "schedule": schedule_data(state),
         "status": status_data(state),
         "times": _times(state),
         "colours": _COLOURS,

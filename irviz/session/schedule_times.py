@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -108,6 +109,17 @@ class ScheduleTimes:
     def step(self, function: tirx.PrimFunc) -> StepResult:
         """Return the result of a PrimFunc, an empty one if it was not run."""
         return self.steps.get(function, StepResult())
+
+    def speeds(self) -> dict[str, float]:
+        """Return how many times as fast as the first stage each measured one is, by its id."""
+        if self.schedule is None:
+            return {}
+        rows = self._rows(self.schedule)
+        speeds = {
+            stage.id: _speed(row, rows[0])
+            for stage, row in zip(self.schedule.stages, rows, strict=True)
+        }
+        return {stage_id: speed for stage_id, speed in speeds.items() if speed}
 
     def _rows(self, schedule: ScheduleStages) -> list[StepRow]:
         return [
@@ -261,8 +273,22 @@ def step_times_html(rows: Sequence[StepRow], clock: str) -> str:
     if not any(row.error or row.timing for row in rows):
         return ""
     is_elsewhere = clock != THIS_MACHINE and any(row.timing for row in rows)
-    cells = [(row.step, *_cells(row, rows[0])) for row in rows]
-    return str(render("step_times", rows=cells, clock=clock if is_elsewhere else ""))
+    speeds = [_speed(row, rows[0]) for row in rows]
+    cells = [
+        (row.step, *_cells(row, rows[0]), speed) for row, speed in zip(rows, speeds, strict=True)
+    ]
+    clock = clock if is_elsewhere else ""
+    return str(render("step_times", rows=cells, fastest=max(speeds), clock=clock))
+
+
+def _speed(row: StepRow, first: StepRow) -> float:
+    """Return how many times as fast as the first one a step is, 0 if that is not known."""
+    if row.timing is None or first.timing is None:
+        return 0.0
+    if row.timing is first.timing:
+        return 1.0
+    ratio = Measurement((first.timing, row.timing)).ratio(row.timing.stage).median
+    return ratio if math.isfinite(ratio) else 0.0
 
 
 def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from operator import contains
@@ -127,6 +127,7 @@ def draw_loops(
     node_ids: tuple[Mapping[str, str], Mapping[str, str]],
     theme: str = "course",
     *,
+    choosable: Collection[str] = (),
     is_compared: bool,
 ) -> LoopFigure:
     """Draw the loops of a PrimFunc for the explorer: before and after, or the latter as they are.
@@ -137,6 +138,9 @@ def draw_loops(
         node_ids: The graph's node for the id of each loop, block, statement and buffer, before and
             after. The rows have it as `data-node`.
         theme: The name of the theme; "page" for the page's own.
+        choosable: The ids of the loops and blocks after that can be chosen. The rows have theirs
+            as `data-loop`.
+        is_compared: Whether before and after are drawn side by side.
     """
     colours, after = get_theme(theme), nests[1]
     picture = ElementTree.Element("g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
@@ -149,7 +153,10 @@ def draw_loops(
     for row in picture.iterfind("g/g"):
         kind, side, *_ = row.get("class", "").split()
         if kind == "row":
-            row.set("data-node", node_ids[side == "after"].get(row.get("data-node", ""), ""))
+            own = row.get("data-node", "")
+            row.set("data-node", node_ids[side == "after"].get(own, ""))
+            if side == "after" and own in choosable:
+                row.set("data-loop", own)
     size = Size(drawn.width + 2 * _MARGIN, drawn.height + 2 * _MARGIN)
     root = svg_document(size, "loops", "loops", colours)
     root.append(picture)

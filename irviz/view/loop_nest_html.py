@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
@@ -27,17 +26,11 @@ AXIS_KIND_NAMES: dict[AxisKind, str] = {
 }
 
 
-def loop_nest_html(nest: LoopNest, selectable: Collection[str] = ()) -> Markup:
-    """Show the parameters and buffers of a PrimFunc, and its tree of loops, blocks and statements.
-
-    Args:
-        selectable: The ids of the loops and blocks that a reader can select: their lines get the
-            id as `data-choice`. The element of any node with an id has it as `data-node`.
-    """
+def loop_nest_html(nest: LoopNest) -> Markup:
+    """Show the parameters and buffers of a PrimFunc, and its loops, blocks and statements."""
     return render(
         "loop_nest",
         nest=nest,
-        selectable=selectable,
         axis_kinds=AXIS_KIND_NAMES,
         loop_notes=_loop_notes,
     )

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-LECTURE = (  # what is clicked, the step, what is written
-    ((("Y", 1),), "split", {"factors": "None, 4"}),
-    ((("Y", 1), ("Y", 3), ("Y", 2)), "reorder", {}),
-    ((("C", None), ("Y", 1)), "reverse_compute_at", {}),
-    ((("Y", 0),), "parallel", {}),
-    ((("Y", 3),), "vectorize", {}),
-    ((("Y", None), ("Y", 2)), "decompose_reduction", {}),
-    ((("Y_update", 2),), "unroll", {}),
+LECTURE = (  # what is clicked, the step, with what, the value that is written
+    ((("Y", 1),), "split", "", "None, 4"),
+    ((("Y", 2),), "reorder", "after k", ""),
+    ((("C", None),), "reverse_compute_at", "at j_0 of Y", ""),
+    ((("Y", 0),), "parallel", "", ""),
+    ((("Y", 3),), "vectorize", "", ""),
+    ((("Y", None), ("Y", 2)), "decompose_reduction", "", ""),
+    ((("Y_update", 2),), "unroll", "", ""),
 )
 
 
@@ -24,7 +24,7 @@ def viewer(lab: Any) -> Any:
     """The explorer on mm_relu, with the loops in front."""
     lab.do("from irviz.course.mm_relu import MyModule as MatMulRelu, lecture_schedule")
     viewer = lab.show("MatMulRelu")
-    expect(viewer.tab("Schedule").locator("[data-choice]").first).to_be_visible()
+    expect(viewer.root.locator(".irviz-nests [data-loop]").first).to_be_visible()
     return viewer
 
 
@@ -40,32 +40,37 @@ def place(lab: Any, block: str, depth: int | None) -> str:
     )
 
 
-def do(lab: Any, viewer: Any, clicks: Any, step: str, fields: dict[str, str]) -> None:
-    form = viewer.root.get_by_role("tabpanel", name="Schedule")
+def choose(lab: Any, viewer: Any, *clicks: tuple[str, int | None]) -> Any:
+    """Click on loops and blocks in the Loops view; return the steps that are offered."""
     for index, click in enumerate(clicks):
-        choice = form.locator(f".irviz-nest [data-choice='{place(lab, *click)}']")
-        choice.click(modifiers=["Control"] if index else [])
-    lab.do("")  # each click brings other primitives: the last one's are there
-    select = form.locator(".irviz-schedule-primitive select")
-    option = select.locator("option").filter(has_text=re.compile(rf"^{step}\s\("))
-    select.select_option(label=option.first.text_content())
-    lab.do("")  # its fields are there
-    for name, words in fields.items():
-        field = form.locator(".irviz-step-form .widget-text", has_text=name).locator("input")
-        field.fill(words)
-        field.press("Tab")
-    form.locator("button.irviz-schedule-apply:enabled").click()
+        row = viewer.root.locator(f".irviz-nests [data-loop='{place(lab, *click)}']").first
+        row.click(modifiers=["Control"] if index else [])
+    steps = viewer.root.get_by_role("region", name="Steps")
+    expect(steps.get_by_role("listitem").first).to_be_visible()
+    return steps
+
+
+def do(lab: Any, viewer: Any, clicks: Any, step: str, target: str = "", value: str = "") -> None:
+    steps = choose(lab, viewer, *clicks)
+    button = lab.page.get_by_role("button", name=step, exact=True)
+    offered = steps.get_by_role("listitem").filter(has=button)
+    if target and offered.get_by_role("combobox").count():
+        offered.get_by_role("combobox").first.select_option(target)
+    if value:
+        offered.get_by_role("textbox").first.fill(value)
+    offered.get_by_role("button").click()
 
 
 def test_the_lecture_is_done_by_clicks_and_each_step_is_measured(lab: Any, viewer: Any) -> None:
     form = viewer.root.get_by_role("tabpanel", name="Schedule")
-    for number, (clicks, step, fields) in enumerate(LECTURE, start=1):
-        do(lab, viewer, clicks, step, fields)
+    for number, (clicks, step, target, value) in enumerate(LECTURE, start=1):
+        do(lab, viewer, clicks, step, target, value)
         expect(viewer.current_stage).to_contain_text(f"mm_relu: {step}")
         expect(viewer.stages).to_have_count(number + 1)
         expect(viewer.current_stage.locator(".irviz-stage-time")).to_contain_text("s")
         expect(form.locator(".irviz-schedule-time")).to_contain_text("as fast")
-    trace = [rf"sch\.{step}\(.*" for _, step, _ in LECTURE]
+        expect(viewer.current_stage.locator(".irviz-stage-speed")).to_contain_text("×")
+    trace = [rf"sch\.{step}\(.*" for _, step, _, _ in LECTURE]
     expect(form.locator(".irviz-trace textarea")).to_have_value(re.compile("\n".join(trace)))
     lab.do(
         "import tvm_ffi\n"
@@ -74,24 +79,55 @@ def test_the_lecture_is_done_by_clicks_and_each_step_is_measured(lab: Any, viewe
     assert lab.value("bool(tvm_ffi.structural_equal(same, explorer.session.current.module))")
 
 
-def test_an_illegal_step_marks_the_loop_and_changes_nothing(lab: Any, viewer: Any) -> None:
-    do(lab, viewer, (("Y", 2),), "parallel", {})
+def test_what_is_not_legal_is_pale_and_says_why_in_one_line(lab: Any, viewer: Any) -> None:
+    steps = choose(lab, viewer, ("Y", 2))
+    expect(steps.get_by_role("status")).to_have_text("loop k extent 128 · reduction")
+    refused = steps.get_by_role("listitem").filter(has_text="vectorize")
+    expect(refused).to_have_attribute("title", re.compile("not a data parallel"))
+    expect(refused.get_by_role("button")).to_have_count(0)
+
+
+def test_a_value_that_tvm_rejects_is_told_marks_the_loop_and_changes_nothing(
+    lab: Any, viewer: Any
+) -> None:
+    do(lab, viewer, (("Y", 2),), "rfactor", value="7")
     form = viewer.root.get_by_role("tabpanel", name="Schedule")
-    expect(form.locator(".irviz-nest .irviz-loops-marked").first).to_be_attached()
-    expect(form.locator(".irviz-error").first).to_contain_text("block")
+    expect(form.locator(".irviz-error").first).to_contain_text("factor_axis")
     assert lab.value("len(explorer.session.stages)") == 1
+    expect(viewer.root.locator(".irviz-nests .irviz-chosen-loop")).to_contain_text("for k")
 
 
-def test_loops_are_chosen_with_keys_that_stay_in_the_form(lab: Any, viewer: Any) -> None:
-    form = viewer.root.get_by_role("tabpanel", name="Schedule")
+def test_a_step_is_chosen_with_keys_that_stay_in_the_viewer(lab: Any, viewer: Any) -> None:
+    loops = viewer.root.get_by_role("application", name="loops of mm_relu")
     cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
-    loops = form.locator(".irviz-nest [data-choice]")
-    loops.first.focus()
+    choose(lab, viewer, ("Y", 0))
+    loops.press("ArrowDown")
+    steps = viewer.root.get_by_role("region", name="Steps")
+    expect(steps.get_by_role("status")).to_contain_text("loop j")
+    loops.press("Shift+ArrowDown")
+    expect(steps.get_by_role("status")).to_contain_text("loop j, then loop k")
+    loops.press("ArrowUp")
+    expect(steps.get_by_role("status")).to_contain_text("loop j")
+    expect(steps.get_by_role("button", name="split")).to_be_visible()
+    loops.press("Enter")
+    expect(steps.get_by_role("button", name="split")).to_be_focused()
     lab.page.keyboard.press("ArrowDown")
-    expect(loops.nth(1)).to_be_focused()
+    expect(steps.get_by_role("button", name="reorder")).to_be_focused()
+    lab.page.keyboard.press("Escape")
+    expect(loops).to_be_focused()
+    loops.press("Enter")
     lab.page.keyboard.press("Enter")
-    expect(loops.nth(1)).to_have_attribute("aria-pressed", "true")
-    lab.page.keyboard.press("d")
-    lab.page.keyboard.press("b")
-    expect(form).not_to_contain_text("chosen: nothing")
+    expect(viewer.current_stage).to_contain_text("mm_relu: split")
+    expect(loops).to_be_focused()
+    loops.press("ArrowDown")
+    expect(steps.get_by_role("status")).to_be_visible()
+    loops.press("Escape")
+    expect(steps.get_by_role("status")).to_have_count(0)
     assert lab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_the_loops_of_a_called_prim_func_are_a_click_away(lab: Any) -> None:
+    viewer = lab.show("mlp")
+    form = viewer.tab("Schedule")
+    form.get_by_role("button", name="Show its loops").click()
+    expect(viewer.root.locator(".irviz-nests [data-loop]").first).to_be_visible()

@@ -14,7 +14,6 @@ from irviz.course.mlp import MyModuleMixture
 from irviz.explorer.viewer import STATIC
 from irviz.ir.function_graph import extract
 from irviz.ir.loop_nest_reader import loop_nest
-from irviz.model.loop_nest import walk
 from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.loop_nest_html import loop_nest_html
@@ -92,7 +91,14 @@ def with_picture(svg: str) -> dict[str, object]:
     return {**shown_traits(), "scene": {**scene, "current": {**scene["current"], "svg": svg}}}
 
 
-LOOPS: dict[str, object] = {"html": "", "label": "", "chosen": [], "marked": [], "many": False}
+def with_code(html: str) -> dict[str, object]:
+    """Return the traits of a viewer that shows this HTML as the code of the function."""
+    details = {"key": shown_traits()["scene"]["key"], "node": "", "side": "current"}
+    return {
+        **shown_traits(),
+        "selection": {"node": "", "side": "current"},
+        "details": {**details, "value": "", "code": html, "history": []},
+    }
 
 
 def svg_of(*parts: str) -> str:
@@ -202,17 +208,16 @@ def test_what_is_no_picture_is_said_to_be_none(widget: Widget, svg: str) -> None
 
 def test_nothing_is_taken_out_of_a_loop_nest(widget: Widget) -> None:
     nest = loop_nest(MyModuleMixture["linear0"], "linear0")
-    html = loop_nest_html(nest, [node.id for node in walk(nest)])
-    widget.mount("loops", **{**LOOPS, "html": html})
+    html = loop_nest_html(nest)
+    widget.mount("viewer", width=1200, **with_code(html))
     written = """text => {
         const box = document.createElement("div");
         box.innerHTML = text;
         return box.innerHTML;
     }"""
-    own = r' (tabindex|role|aria-pressed|data-lm-suppress-shortcuts)="[^"]*"'
-    shown = widget.page.locator(".irviz-nest").inner_html()
-    assert "data-choice" in shown
-    assert re.sub(own, "", shown) == widget.page.evaluate(written, html)
+    shown = widget.page.locator(".irviz-section-code .irviz-facts").inner_html()
+    assert "irviz-loops-block" in shown
+    assert shown == widget.page.evaluate(written, html)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +232,8 @@ def test_nothing_is_taken_out_of_a_loop_nest(widget: Widget) -> None:
 )
 def test_what_could_act_is_not_let_into_a_loop_nest(widget: Widget, hostile: str) -> None:
     html = f"<div class='irviz-loops'>{hostile}<code data-node='n'>x</code></div>"
-    widget.mount("loops", **{**LOOPS, "html": html})
-    shown = widget.page.locator(".irviz-nest").inner_html()
+    widget.mount("viewer", width=1200, **with_code(html))
+    shown = widget.page.locator(".irviz-section-code .irviz-facts").inner_html()
     left = "<b>b</b>|<button>b</button>|<svg></svg>|a|b"
     nest = '<code data-node="n">x</code>'
     known = rf'<div class="irviz-loops">({left})?{nest}</div>'

@@ -12,6 +12,7 @@ from irviz.course.mm_relu import MyModule as MatMulRelu
 from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
 from irviz.explorer.scene_data import scene_data
+from irviz.explorer.schedules import loop_addresses
 from irviz.explorer.viewer.schema import Scene
 from irviz.session.session import Session
 from tests.explorer.performed_actions import state_after
@@ -55,6 +56,24 @@ def test_each_row_of_a_nest_leads_to_the_block_that_it_is_of(scheduled):
     ]
     assert {node for _, node in found if node} <= set(scene["current"]["nodes"])
     assert not rows(scene, "before")
+
+
+def loops_of(scene: Scene, side: str) -> list[str | None]:
+    """Return the loop or block that each row of a side chooses, None for none."""
+    assert scene["loops"] is not None
+    groups = ElementTree.fromstring(scene["loops"]["svg"]).iter(f"{SVG}g")
+    of_side = (one for one in groups if one.get("class", "").startswith(f"row {side} "))
+    return [one.get("data-loop") for one in of_side]
+
+
+def test_a_row_of_a_loop_or_block_chooses_it_in_the_shown_stage_alone(scheduled):
+    alone = shown(scheduled, actions.Checkout("3"))
+    there = set(loop_addresses(state_after(scheduled, actions.Checkout("3"))))
+    assert set(filter(None, loops_of(alone, "after"))) == there
+    assert loops_of(alone, "after")[:4] == [None] * 4
+    compared = shown(scheduled, actions.Checkout("3"), actions.Compare("2"))
+    assert set(loops_of(compared, "before")) == {None}
+    assert {None} < set(loops_of(compared, "after")) <= {None, *there}
 
 
 def test_a_comparison_shows_both_nests_and_says_what_became_of_them(scheduled):

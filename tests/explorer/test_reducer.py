@@ -56,6 +56,7 @@ def every_action(session):
         *(actions.ForgetPreview(), actions.ReplaySchedule("f", ()), actions.ReplayBranch("0")),
         *(actions.Rename("1", "mine"), actions.Drop("2"), actions.Undo(), actions.Redo()),
         *(actions.OpenFile("notes.py", b""), actions.SetSession(session.checkout("0"))),
+        *(actions.ChooseLoop("body", adds=True), actions.DoStep("parallel", "", [])),
         actions.Changed(actions.Apply(transform), session, session.checkout("1"), "2"),
         *(actions.SetSession(Session(MyModule)), actions.SetInputs("random", 3)),
         *(actions.SetLimit("seconds", 3.0), actions.Look(actions.Checkout("1"))),

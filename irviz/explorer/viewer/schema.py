@@ -49,8 +49,10 @@ class StageRow(TypedDict):
     """A stage in the tree; `depth` is how far it is indented.
 
     `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
-    "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
-    number of changes to its parent, -1 where unknown.
+    "running" or "". `time` is how long the pass took, or an input of the run. `speed` says how many
+    times as fast as before its schedule a PrimFunc is, "" where that was not measured, and `share`
+    is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
+    unknown.
     """
 
     id: str
@@ -62,6 +64,8 @@ class StageRow(TypedDict):
     verdict: str
     verdictKind: str
     time: str
+    speed: str
+    share: float
     title: str
     changes: int
     isShown: bool
@@ -143,12 +147,55 @@ class Loops(TypedDict):
     """The loops of a PrimFunc.
 
     `svg` has the nest before, if there is one, beside that after, which begins at `after` px. Each
-    row has a node of the picture as `data-node`. `error` says why there is none.
+    row has a node of the picture as `data-node`, and as `data-loop` the id of the loop or block
+    that a step can be done with. `error` says why there is none.
     """
 
     svg: str
     after: float
     error: str
+
+
+class StepField(TypedDict):
+    """A parameter of a primitive; `values` are all that can be chosen, [] for any text."""
+
+    name: str
+    value: str
+    values: list[str]
+    example: str
+    isRequired: bool
+
+
+class OfferedStep(TypedDict):
+    """A primitive that takes what is chosen; `summary` says what it does.
+
+    It can be done with each of `targets`, of which "" is nothing else; with none of them for the
+    `reason`. With `isTried` these are legal, or else it needs values that only the user knows.
+    """
+
+    primitive: str
+    summary: str
+    targets: list[str]
+    fields: list[StepField]
+    isTried: bool
+    reason: str
+
+
+class Schedule(TypedDict):
+    """What can be done with the loops and blocks that are chosen in the shown PrimFunc.
+
+    `chosen` are their ids, `refused` those that TVM's last error is about. `function` is the
+    PrimFunc, "" for none, `title` what is chosen, and `facts` what it is. `isTried` tells whether
+    all `steps` are there.
+    """
+
+    function: str
+    chosen: list[str]
+    refused: list[str]
+    title: str
+    facts: str
+    isTried: bool
+    steps: list[OfferedStep]
 
 
 class Change(TypedDict):
@@ -391,6 +438,7 @@ class ViewerTraits(WrittenTraits):
     selection: Selection
     details: Details
     marked: list[str]
+    schedule: Schedule
     found: Found
     status: Status
     times: list[PassTime]
@@ -399,22 +447,6 @@ class ViewerTraits(WrittenTraits):
     tabs: list[str]
     forms: Annotated[dict[str, Any], dict[str, str]]
     clipboard: Clipboard
-
-
-class LoopTraits:
-    """The traits of the loop nest.
-
-    `html` is the nest, "" for none, and `label` its accessible name. `chosen` are the ids of the
-    chosen nodes in the order of the clicks; the page writes it. `marked` are the ids of the nodes
-    that an error is about. `many` is whether each click adds to the selection, as it does with
-    ctrl, ⌘ or shift.
-    """
-
-    html: str
-    label: str
-    chosen: list[str]
-    marked: list[str]
-    many: bool
 
 
 class RecordedView(TypedDict):
@@ -474,7 +506,7 @@ MESSAGES: tuple[type[Action], ...] = (
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
     actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),
-    *(actions.Cancel, actions.Answer, actions.Say),
+    *(actions.ChooseLoop, actions.DoStep, actions.Cancel, actions.Answer, actions.Say),
 )
 """The actions that the viewer sends."""
 
@@ -513,5 +545,7 @@ def _fits(value: object, hint: object) -> bool:
         return any(_fits(value, one) for one in get_args(hint))
     if get_origin(hint) is Literal:
         return value in get_args(hint)
+    if get_origin(hint) is list:
+        return type(value) is list and all(_fits(one, *get_args(hint)) for one in value)
     kind = getattr(hint, "__supertype__", hint)  # that of a NewType
     return type(value) is kind  # true and false are no numbers

@@ -161,16 +161,6 @@ class Primitive:
         """The parameters that are entered as values."""
         return tuple(one for one in self.parameters if one.is_named)
 
-    @property
-    def needs(self) -> str:
-        """A description of what has to be selected in the loop nest."""
-        return " and ".join(one.kind.value for one in self.addresses)
-
-    @property
-    def takes_several(self) -> bool:
-        """Whether more than one loop or block has to be selected."""
-        return len(self.addresses) > 1 or any(one.is_variadic for one in self.addresses)
-
     def placed(self, chosen: Sequence[ScheduleAddress]) -> dict[str, object] | None:
         """Return selected loops and blocks as arguments, None when they do not fit.
 

@@ -16,16 +16,23 @@ from tvm.script import tirx as T
 
 from irviz.course.mm_relu import lecture_schedule
 from irviz.errors import CancelledRunError, RunError
-from irviz.explorer.actions import Checkout, SetField, SetSession
+from irviz.explorer.actions import Apply, Checkout, ChooseLoop, DoStep, SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.profile_panel import StepTiming
-from irviz.explorer.panels.schedule_panel import LoopView, SchedulePanel, TracePanel
-from irviz.explorer.schedules import loop_addresses
-from irviz.model.loop_nest import BlockAddress, LoopAddress
+from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
+from irviz.explorer.schedules import (
+    chosen_loops,
+    loop_addresses,
+    nest,
+    refused_loops,
+    schedule_data,
+)
+from irviz.model.loop_nest import Block, BlockAddress, Loop, LoopAddress, walk
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import RunConfig
 from irviz.session import schedule_times
 from irviz.session.session import Session
+from irviz.transforms.schedules.schedule_step import schedule_step
 
 pytestmark = pytest.mark.worker
 
@@ -90,37 +97,39 @@ def hosted(desk_class):  # noqa: C901 - a class
             self.automatic().value = False
 
         @property
-        def view(self):
-            (found,) = [one for one in self.all() if isinstance(one, LoopView)]
-            return found
+        def marked(self):
+            return refused_loops(self.state)
+
+        @property
+        def loops(self):
+            """Return the variables of the loops, in the order of the text."""
+            return [one.variable for one in walk(nest(self.state)) if isinstance(one, Loop)]
 
         def automatic(self):
             return self.button("measure each step")
 
-        def field(self, name):
-            return self.find(f"irviz-step-{name}")
-
         @property
-        def fields(self):
-            form = self.find("irviz-step-form").children
-            return [one.control.description for one in form]
+        def steps(self):
+            """Return the steps that are offered, by primitive."""
+            return {one["primitive"]: one for one in schedule_data(self.state)["steps"]}
 
         def choose(self, *names):
-            """Choose loops by variable and blocks by name, as they stand in the loop nest."""
-            html = self.view.html
-            self.view.chosen = [
-                re.search(rf'data-choice="([^"]*)"><code>for <b>{name}<', html)[1]
-                if f"for <b>{name}<" in html
-                else re.search(rf'data-choice="([^"]*)">block <b>{name}<', html)[1]
-                for name in names
-            ]
+            """Choose loops by variable and blocks by name, the first of each."""
+            self.dispatch(ChooseLoop(""))
+            for name in names:
+                nodes = [
+                    one.id
+                    for one in walk(nest(self.state))
+                    if (isinstance(one, Loop) and one.variable == name)
+                    or (isinstance(one, Block) and one.name == name)
+                ]
+                self.dispatch(ChooseLoop(nodes[0], adds=True))
 
-        def apply(self, primitive, *names, **values):
+        def apply(self, primitive, *names, target="", **values):
             self.choose(*names)
-            self.find("irviz-schedule-primitive").value = primitive
-            for name, value in values.items():
-                self.field(name).value = value
-            self.find("irviz-schedule-apply").click()
+            fields = self.steps[primitive]["fields"]
+            texts = [values.get(one["name"], one["value"]) for one in fields]
+            self.dispatch(DoStep(primitive, target, texts))
 
         def replay(self, text):
             self.find("irviz-trace").value = text
@@ -171,26 +180,13 @@ def test_the_lectures_schedule_works_by_clicks(host):
     assert 'sch.split(sch.get_loops("Y")[1], factors=[None, 4])\n' in host.trace
 
 
-def test_primitives_that_fit_what_is_chosen_come_first_and_the_others_say_what_they_take(host):
+def test_every_primitive_that_takes_what_is_chosen_is_offered_and_no_other(host):
     host.choose("k")
-    labels = [label for label, _ in host.find("irviz-schedule-primitive").options]
-    assert labels[1].startswith("split (loops)")
-    assert "compute_at: takes a block and a loop" in labels
-    assert labels.index("unroll (loops)") < labels.index("reorder: takes several loops")
-    assert not [label for label in labels if "annotate_buffer_access" in label]
-
-
-def test_nothing_can_be_applied_before_what_it_takes_is_chosen(host):
-    host.find("irviz-schedule-primitive").value = "compute_at"
-    button = host.find("irviz-schedule-apply")
-    assert button.disabled
-    assert "Choose a block and a loop." in host.shown
-    assert host.view.many
-    host.choose("Y", "j")
-    assert not button.disabled
-    assert "chosen: block Y, then j." in host.shown
-    host.find("irviz-schedule-primitive").value = "split"
-    assert not host.view.many
+    assert {"split", "add_unit_loop", "annotate", "tensorize"} <= host.steps.keys()
+    assert not {"cache_read", "set_scope", "annotate_buffer_access"} & host.steps.keys()
+    host.choose("C", "j")
+    assert {"compute_at", "reverse_compute_at", "read_at"} <= host.steps.keys()
+    assert "split" not in host.steps
 
 
 def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
@@ -204,9 +200,9 @@ def test_an_illegal_step_is_told_in_tvms_words_marked_and_changes_nothing(host):
     )
     assert "^^^^" in host.shown
     places = {node: str(at) for node, at in loop_addresses(host.state).items()}
-    assert [places[one] for one in host.view.marked] == ["Y", "loop 2 of Y"]
+    assert [places[one] for one in host.marked] == ["Y", "loop 2 of Y"]
     host.apply("parallel", "i")
-    assert host.view.marked == []
+    assert host.marked == []
     assert "all that TVM says" not in host.shown
 
 
@@ -232,16 +228,14 @@ def test_a_value_that_cannot_be_is_told_and_no_loop_is_marked(host, text, words)
     host.apply("split", "j", factors=text)
     assert words.replace("'", "&#39;") in host.shown
     assert len(host.session.stages) == 1
-    assert host.view.marked == []
+    assert host.marked == []
 
 
-def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
+def test_what_is_wrong_with_a_value_is_said_until_it_is_right(host):
     host.apply("annotate", "i", ann_key=" ", ann_val="1")
-    words = "ann_key is empty: write a text, such as a name"
-    assert words in host.error_at("irviz-step-ann_key")
-    assert host.said == ""
+    assert "ann_key is empty: write a text, such as a name" in host.shown
     assert host.shown.count('role="alert"') == 1
-    assert host.view.marked == []
+    assert host.marked == []
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="1")
     assert len(host.session.stages) == 2
     assert 'role="alert"' not in host.shown
@@ -249,25 +243,26 @@ def test_what_is_wrong_with_a_field_is_said_below_it_until_it_is_right(host):
 
 def test_a_refused_loop_is_no_longer_marked_when_a_field_is_wrong(host):
     host.apply("parallel", "k")
-    assert host.view.marked
+    assert host.marked
     host.apply("split", "j", factors="")
-    assert host.view.marked == []
+    assert host.marked == []
 
 
 def test_a_trace_with_empty_factors_marks_no_loop(host):
     host.choose("j")
     host.replay('sch.split(sch.get_loops("Y")[1], factors=[])')
     assert "split: factors is empty" in host.shown
-    assert host.view.marked == []
+    assert host.marked == []
     assert len(host.session.stages) == 1
 
 
-def test_a_form_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
+def test_a_step_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
     host.choose("Y")
-    host.find("irviz-schedule-primitive").value = "cache_read"
-    assert host.fields == ["read_buffer_index", "storage_scope", "consumer_blocks"]
-    assert host.field("read_buffer_index").options == (("reads 0: A", 0), ("reads 1: B", 1))
-    host.apply("cache_read", "Y", read_buffer_index=1, storage_scope="local", consumer_blocks="Y")
+    assert [one["name"] for one in host.steps["cache_read"]["fields"]] == [
+        *("storage_scope", "consumer_blocks"),
+    ]
+    assert host.steps["cache_read"]["targets"] == ["A", "B"]
+    host.apply("cache_read", "Y", target="B", storage_scope="local", consumer_blocks="Y")
     (_, stage) = host.session.stages
     assert stage.transform.arguments == {
         "block": BlockAddress("Y"),
@@ -275,7 +270,7 @@ def test_a_form_has_a_field_for_each_value_and_offers_the_blocks_buffers(host):
         "storage_scope": "local",
         "consumer_blocks": [BlockAddress("Y")],
     }
-    host.apply("transform_layout", "Y", index_map="lambda i, j: (j, i)", buffer=("write", 0))
+    host.apply("transform_layout", "Y", target="writes Y", index_map="lambda i, j: (j, i)")
     assert "index_map=lambda i, j: (j, i)" in host.trace
     host.apply("annotate", "i", ann_key="pragma_x", ann_val="[1, 2]")
     assert "ann_val=[1, 2]" in host.trace
@@ -303,7 +298,7 @@ def test_a_trace_is_replayed_whole_or_not_at_all(host):
     host.replay('sch.unroll(sch.get_loops("Y")[2])\nsch.parallel(sch.get_loops("Y")[2])\n')
     assert host.session is before
     assert "step 2: sch.parallel(" in host.shown
-    assert host.view.marked == []
+    assert host.marked == []
     assert host.trace.count("\n") == 2
     host.replay("sch.unroll(x)")
     assert "line 1, column 12: &#39;x&#39; is not a literal" in host.shown
@@ -313,8 +308,7 @@ def test_a_trace_can_be_replayed_on_another_function(hosted):
     host = hosted(function="add")
     host.replay('sch.split(sch.get_loops("B")[0], factors=[None, 4])')
     assert host.session.current.transform.function == "add"
-    assert "j_0" not in host.view.html
-    assert "i_0" in host.view.html
+    assert host.loops == ["i_0", "i_1"]
 
 
 def test_steps_of_another_function_are_no_part_of_the_trace(host):
@@ -329,16 +323,17 @@ def test_steps_of_another_function_are_no_part_of_the_trace(host):
 
 def test_what_was_chosen_is_forgotten_with_the_loops_it_was(host):
     host.apply("split", "j", factors="None, 4")
-    assert host.view.chosen == []
+    assert chosen_loops(host.state) == ()
     host.choose("k")
     host.dispatch(SetSession(host.session.rename(host.state.stage_id, "another name")))
-    assert len(host.view.chosen) == 1
+    assert len(chosen_loops(host.state)) == 1
 
 
 def test_a_function_without_blocks_is_shown_and_nothing_can_be_chosen(hosted):
     host = hosted(function="flat")
-    assert "for <b>i</b>" in host.view.html
-    assert "data-choice" not in host.view.html
+    assert host.loops == ["i"]
+    host.choose("i")
+    assert chosen_loops(host.state) == ()
 
 
 def test_a_step_is_measured_against_the_one_before_and_the_first(host):
@@ -505,14 +500,14 @@ def test_measuring_says_what_it_does_and_what_is_out_of_date_is_left_out(
     async def measuring():
         monkeypatch.setattr(schedule_times, "measure", waits)
         host.automatic().value = True
-        host.apply("unroll", "i")
+        host.dispatch(Apply(schedule_step("mm_relu", "unroll", LoopAddress("Y", 0))))
         while not there.is_set() or "round" not in host.find("irviz-schedule-time").value:
             await asyncio.sleep(0.01)
         words = host.find("irviz-schedule-time").value
         assert "measuring mm_relu: round 1 of 10" in words
         assert host.button("Cancel") is not None
-        host.apply("vectorize", "i")
-        host.apply("parallel", "i")
+        host.dispatch(Apply(schedule_step("mm_relu", "vectorize", LoopAddress("Y", 0))))
+        host.dispatch(Apply(schedule_step("mm_relu", "parallel", LoopAddress("Y", 0))))
         while len(host.session.stages) < 4:
             await asyncio.sleep(0.01)
         go.set()

@@ -14,7 +14,6 @@ import traitlets
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
 from irviz.explorer.html_file import last, record_in_steps
-from irviz.explorer.panels.schedule_panel import LoopView
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.generate import TARGET, typescript
@@ -24,8 +23,9 @@ from irviz.session.session import Session
 from tests.widget_messages import send_message
 
 HINTS = get_type_hints(schema.ViewerTraits)
-EXAMPLES = {bool: True, int: 2, Side: "reference"}
+EXAMPLES = {bool: True, int: 2, Side: "reference", list[str]: ["32, 4"]}
 """Values of fields; any other field gets a text that fits."""
+STEP = {"primitive": "split", "target": ""}
 NOT_SENT = {("OpenFile", "content"), ("Run", "stages")}
 """The fields that Python adds to what the page sends, or that the page leaves out."""
 
@@ -59,12 +59,12 @@ def test_types_are_written_as_typescript() -> None:
     assert 'export type Side = "current" | "reference";' in typescript()
 
 
-def test_the_widgets_have_the_declared_traits_and_defaults() -> None:
-    for widget, declared in ((Viewer(), schema.ViewerTraits), (LoopView(), schema.LoopTraits)):
-        for name, hint in get_type_hints(declared).items():
-            empty = {} if is_typeddict(hint) else (get_origin(hint) or hint)()
-            assert widget.trait_metadata(name, "sync")
-            assert getattr(widget, name) == getattr(declared, name, empty)
+def test_the_widget_has_the_declared_traits_and_defaults() -> None:
+    widget = Viewer()
+    for name, hint in get_type_hints(schema.ViewerTraits).items():
+        empty = {} if is_typeddict(hint) else (get_origin(hint) or hint)()
+        assert widget.trait_metadata(name, "sync")
+        assert getattr(widget, name) == getattr(schema.ViewerTraits, name, empty)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,7 @@ def test_fields_with_a_default_may_be_left_out() -> None:
         *({"action": "Run", "stages": one} for one in (["0"], "0", ("0",))),
         *({"action": "Answer", "isAllowed": one} for one in (1, "yes", None)),
         {"action": "Answer", "isAllowed": True, "files": ["a.py"]},
+        *({"action": "DoStep", **STEP, "values": one} for one in ("4", [4], {}, None, [["4"]])),
         {"action": "Say", "words": "a", "isError": True, "IsError": True},
         {"action": "OpenFile", "name": "x.py", "content": "text"},
     ],

@@ -290,15 +290,6 @@ def test_what_was_chosen_fits_a_primitive_or_does_not(name, chosen, given):
     assert primitive(name).placed(chosen) == given
 
 
-def test_a_primitive_says_what_is_chosen_for_it_and_what_is_written():
-    at = primitive("compute_at")
-    assert at.needs == "a block and a loop"
-    assert [one.name for one in at.values] == ["preserve_unit_loops", "index"]
-    assert at.takes_several
-    assert primitive("reorder").takes_several
-    assert not primitive("split").takes_several
-
-
 def test_kinds_that_are_chosen_are_never_written():
     for one in primitives().values():
         assert all(parameter.kind in ADDRESSES for parameter in one.addresses)

@@ -13,8 +13,9 @@ import { nodeActions, usualSteps } from "./node_actions";
 import type { Details, NodeFacts, Side } from "./schema";
 import { SIDES } from "./side_mark";
 import type { State } from "./state";
+import { SCHEDULE, StepMenu } from "./step_menu";
 
-const NODE = "Node";
+export const NODE = "Node";
 const MOST_STEPS = 99;
 
 function Section({ title, children }: { title: string; children: ComponentChildren }) {
@@ -308,6 +309,7 @@ export function NodePane({ state }: { state: State }) {
           hidden={name !== tab}
         >
           {name === NODE && <NodeTab state={state} />}
+          {name === SCHEDULE && <StepMenu state={state} />}
           {name !== NODE && (opened.value.includes(name) || name === tab) && (
             <Form state={state} reference={state.forms.value[name]} />
           )}

@@ -110,7 +110,10 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Enter"], words: "open or close a group; go to a called PrimFunc" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },
-  { part: "Loops", keys: ["ArrowUp", "ArrowDown"], words: "go to a block" },
+  { part: "Loops", keys: ["ArrowUp", "ArrowDown"], words: "go to a loop or block" },
+  { part: "Loops", keys: ["Shift+Arrow keys"], words: "choose one more for a step" },
+  { part: "Loops", keys: ["Enter"], words: "to the steps that are legal there" },
+  { part: "Loops", keys: ["Escape"], words: "back from the steps; choose none" },
   { part: "TVMScript", keys: ["Ctrl+F"], words: "find in the text" },
   { part: "TVMScript", keys: ["Enter"], words: "select the line's node; go to a function" },
   {

@@ -1,14 +1,16 @@
 // The loops of a PrimFunc: its nest as a listing, or the nests of two stages that are compared.
 
-import { useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
 import { Caption } from "./graph_pane";
+import { NODE } from "./inspector";
 import { readSvg } from "./markup";
 import { LARGE_TYPE } from "./picture_view";
 import type { Loops, Side } from "./schema";
 import type { State } from "./state";
+import { focusSteps, SCHEDULE } from "./step_menu";
 
 const TYPE = 14 / 11; // as much larger than in a figure
 
@@ -20,6 +22,8 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   const body = useRef<HTMLDivElement>(null);
   const scene = state.scene.value;
   const scale = TYPE * (state.isLarge.value ? LARGE_TYPE : 1);
+  /** The loop or block that was gone to last, by its id. */
+  const at = useSignal("");
   const isOutdated = useAwaitedStage(state) !== undefined;
 
   useLayoutEffect(() => {
@@ -41,7 +45,15 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   const markSelected = () => {
     const { node, side } = state.selection.value;
     const chosen = new Set(node ? rowsOf(node, side) : []);
-    for (const row of rows()) row.classList.toggle("irviz-chosen", chosen.has(row));
+    const { chosen: loops, refused } = state.schedule.value;
+    const isIn = (ids: readonly string[] | undefined, row: Element) =>
+      ids?.includes(row.getAttribute("data-loop") ?? "") ?? false;
+    const own = state.can("ChooseLoop") ? loops : [at.value];
+    for (const row of rows()) {
+      row.classList.toggle("irviz-chosen", chosen.has(row));
+      row.classList.toggle("irviz-chosen-loop", isIn(own, row));
+      row.classList.toggle("irviz-refused-loop", isIn(refused, row));
+    }
   };
   useSignalEffect(markSelected);
   useSignalEffect(() => {
@@ -51,19 +63,43 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
     first?.scrollIntoView({ block: "center", inline: "nearest" });
   });
 
-  const select = (row: Element | undefined) => {
+  /** Select the node of a row, and choose its loop or block: alone, or with those before. */
+  const select = (row: Element | undefined, adds: boolean) => {
     const node = row?.getAttribute("data-node");
-    if (row && node) state.select(node, sideOf(row));
+    if (!row || !node) return;
+    state.select(node, sideOf(row));
+    const loop = row.getAttribute("data-loop") ?? "";
+    at.value = loop;
+    state.ask({ action: "ChooseLoop", loop, adds });
+    const tab = loop && state.can("DoStep") ? SCHEDULE : NODE;
+    if ([NODE, SCHEDULE].includes(state.tab.peek())) state.set("tab", tab);
   };
-  /** Select the node of the next row that has another one. */
-  const step = (by: number) => {
+  /** Go to the next loop or block, or of others to the next row that has another node. */
+  const step = (by: number, adds: boolean) => {
     const { node, side } = state.selection.peek();
     const every = rows().filter((row) => row.getAttribute("data-node") && sideOf(row) === side);
-    const ids = [...new Set(every.map((row) => row.getAttribute("data-node") ?? ""))];
-    const next = ids[Math.min(Math.max(ids.indexOf(node) + by, 0), ids.length - 1)];
+    const name = every.some((row) => row.hasAttribute("data-loop")) ? "data-loop" : "data-node";
+    const idOf = (row: Element | undefined) => row?.getAttribute(name) ?? "";
+    const ids = [...new Set(every.map(idOf))].filter(Boolean);
+    const own = every.filter((row) => row.getAttribute("data-node") === node && idOf(row));
+    const here = own.find((row) => idOf(row) === at.peek()) ?? own[0];
+    const next = ids[Math.min(Math.max(ids.indexOf(idOf(here)) + by, 0), ids.length - 1)];
+    const row = every.find((one) => idOf(one) === next);
     if (next === undefined) return;
-    state.select(next, side);
-    rowsOf(next, side)[0]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    select(row, adds);
+    row?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const press = (event: KeyboardEvent) => {
+    const by = STEPS[event.key];
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    if (by) step(by, event.shiftKey);
+    else if (event.key === "Enter" && body.current) {
+      state.isInspectorOpen.value = true;
+      focusSteps(body.current);
+    } else if (event.key === "Escape" && state.schedule.peek().chosen?.length) {
+      state.ask({ action: "ChooseLoop", loop: "", adds: false });
+    } else return;
+    event.preventDefault();
   };
   return (
     <section class="irviz-graph-pane" aria-label="Loops">
@@ -80,15 +116,12 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: an application takes keys
         tabIndex={0}
         aria-label={`loops of ${scene.function}`}
-        onKeyDown={(event) => {
-          const by = STEPS[event.key];
-          if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
-          event.preventDefault();
-          step(by);
+        onKeyDown={press}
+        onClick={(event) => {
+          const row = (event.target as Element).closest(".row[data-node]") ?? undefined;
+          select(row, event.ctrlKey || event.metaKey || event.shiftKey);
+          if (row?.hasAttribute("data-loop")) state.isInspectorOpen.value = true;
         }}
-        onClick={({ target }) =>
-          select((target as Element).closest(".row[data-node]") ?? undefined)
-        }
       >
         <div
           class="irviz-nests-captions"

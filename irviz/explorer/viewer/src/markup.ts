@@ -4,7 +4,7 @@ import DOMPurify, { type Config } from "dompurify";
 
 // No data-* but these: JupyterLab runs commands that are named in others.
 const DATA = [
-  ...["data-node", "data-source", "data-target", "data-toggle", "data-choice"],
+  ...["data-node", "data-source", "data-target", "data-toggle", "data-loop"],
   ...["data-function", "data-goto"],
 ];
 

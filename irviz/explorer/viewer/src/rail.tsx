@@ -160,6 +160,15 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
             {row.changes}
           </span>
         )}
+        {row.speed && (
+          <span
+            class="irviz-stage-speed"
+            title={`${row.speed} as fast as before the schedule`}
+            style={{ "--share": row.share }}
+          >
+            {row.speed}
+          </span>
+        )}
         {row.time && <span class="irviz-stage-time">{row.time}</span>}
         {row.verdictKind && (
           <span class={`irviz-stage-verdict irviz-${row.verdictKind}`}>

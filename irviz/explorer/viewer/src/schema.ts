@@ -17,8 +17,10 @@ export interface Heading {
 /** A stage in the tree; `depth` is how far it is indented.
  *
  * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
- * "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
- * number of changes to its parent, -1 where unknown. */
+ * "running" or "". `time` is how long the pass took, or an input of the run. `speed` says how many
+ * times as fast as before its schedule a PrimFunc is, "" where that was not measured, and `share`
+ * is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
+ * unknown. */
 export interface StageRow {
   id: string;
   label: string;
@@ -29,6 +31,8 @@ export interface StageRow {
   verdict: string;
   verdictKind: string;
   time: string;
+  speed: string;
+  share: number;
   title: string;
   changes: number;
   isShown: boolean;
@@ -101,11 +105,49 @@ export interface Picture {
 /** The loops of a PrimFunc.
  *
  * `svg` has the nest before, if there is one, beside that after, which begins at `after` px. Each
- * row has a node of the picture as `data-node`. `error` says why there is none. */
+ * row has a node of the picture as `data-node`, and as `data-loop` the id of the loop or block
+ * that a step can be done with. `error` says why there is none. */
 export interface Loops {
   svg: string;
   after: number;
   error: string;
+}
+
+/** A parameter of a primitive; `values` are all that can be chosen, [] for any text. */
+export interface StepField {
+  name: string;
+  value: string;
+  values: string[];
+  example: string;
+  isRequired: boolean;
+}
+
+/** A primitive that takes what is chosen; `summary` says what it does.
+ *
+ * It can be done with each of `targets`, of which "" is nothing else; with none of them for the
+ * `reason`. With `isTried` these are legal, or else it needs values that only the user knows. */
+export interface OfferedStep {
+  primitive: string;
+  summary: string;
+  targets: string[];
+  fields: StepField[];
+  isTried: boolean;
+  reason: string;
+}
+
+/** What can be done with the loops and blocks that are chosen in the shown PrimFunc.
+ *
+ * `chosen` are their ids, `refused` those that TVM's last error is about. `function` is the
+ * PrimFunc, "" for none, `title` what is chosen, and `facts` what it is. `isTried` tells whether
+ * all `steps` are there. */
+export interface Schedule {
+  function: string;
+  chosen: string[];
+  refused: string[];
+  title: string;
+  facts: string;
+  isTried: boolean;
+  steps: OfferedStep[];
 }
 
 /** What became of nodes: their ids in the two pictures; `sign` is one of + − ~ ⊃ ⊂ → ↕. */
@@ -316,6 +358,7 @@ export interface ViewerTraits {
   selection: Selection;
   details: Details;
   marked: string[];
+  schedule: Schedule;
   found: Found;
   status: Status;
   times: PassTime[];
@@ -324,20 +367,6 @@ export interface ViewerTraits {
   tabs: string[];
   forms: Record<string, string>;
   clipboard: Clipboard;
-}
-
-/** The traits of the loop nest.
- *
- * `html` is the nest, "" for none, and `label` its accessible name. `chosen` are the ids of the
- * chosen nodes in the order of the clicks; the page writes it. `marked` are the ids of the nodes
- * that an error is about. `many` is whether each click adds to the selection, as it does with
- * ctrl, ⌘ or shift. */
-export interface LoopTraits {
-  html: string;
-  label: string;
-  chosen: string[];
-  marked: string[];
-  many: boolean;
 }
 
 /** The traits that change with the function, the stage and the stage compared with. */
@@ -410,6 +439,7 @@ export const TRAITS: readonly (keyof ViewerTraits)[] = [
   "selection",
   "details",
   "marked",
+  "schedule",
   "found",
   "status",
   "times",
@@ -545,6 +575,28 @@ export interface RecordValues {
   action: "RecordValues";
 }
 
+/** Choose a loop or block of the shown PrimFunc for a step, "" for none.
+ *
+ * It is chosen alone, or else added to those chosen before, or taken out again. */
+export interface ChooseLoop {
+  action: "ChooseLoop";
+  loop: string;
+  adds: boolean;
+}
+
+/** Apply a step that is offered for the chosen loops and blocks.
+ *
+ * Attributes:
+ *     primitive: The name of the primitive.
+ *     target: What it is done with, in the words of the offer.
+ *     values: The values of the offer's fields, as texts; "" for none. */
+export interface DoStep {
+  action: "DoStep";
+  primitive: string;
+  target: string;
+  values: string[];
+}
+
 /** Cancel running and waiting jobs. */
 export interface Cancel {
   action: "Cancel";
@@ -582,6 +634,8 @@ export type ViewerMessage =
   | ShowFirstDifference
   | Run
   | RecordValues
+  | ChooseLoop
+  | DoStep
   | Cancel
   | Answer
   | Say;

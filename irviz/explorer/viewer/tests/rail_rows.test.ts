@@ -15,7 +15,7 @@ const NONE = new Set([""]);
 
 const row = (id: string, more: Partial<StageRow> = {}): StageRow => ({
   ...{ id, label: id, parent: "", depth: 0, isBranch: false, headings: [], title: "" },
-  ...{ verdict: "", verdictKind: "", time: "" },
+  ...{ verdict: "", verdictKind: "", time: "", speed: "", share: 0 },
   ...{ isShown: false, isSame: false, changes: -1 },
   ...more,
 });

@@ -330,7 +330,7 @@ class Effects:
         wanted: list[Action] = []
         if found.stage is not None and found.before is not None:
             wanted = [actions.Checkout(found.stage.id), actions.Compare(found.before.id)]
-        for action in (*wanted, actions.Say(bisection_words(found))):
+        for action in (*wanted, actions.Say(found.line)):
             self._store.dispatch(actions.Look(action))
 
     def _measure_steps(self, wanted: ScheduleStages | None, every: bool) -> None:
@@ -423,19 +423,6 @@ class Effects:
 
     def _say(self, words: str, is_error: bool = False) -> None:
         self._store.dispatch(actions.Say(words, is_error))
-
-
-def bisection_words(found: Bisection | str) -> str:
-    """Name the pass that was found and how certain that is, or say why there is none."""
-    if isinstance(found, str):
-        return found
-    count = f"{len(found.checked)} of {len(found.session.lineage())} stages were checked."
-    if found.stage is None or found.before is None:
-        return f"It is none of the passes: {count}"
-    first = f"{found.stage.label}, which made stage {found.stage.id}: {found.words}."
-    if found.is_exhaustive:
-        return f"{first} All stages before it hold. {count}"
-    return f"{first} Stage {found.before.id} holds, and an earlier one may fail as well. {count}"
 
 
 def _page(state: State, name: str) -> Iterator[_Made]:

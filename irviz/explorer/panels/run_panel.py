@@ -20,6 +20,7 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.runtime.build_module import BUILDS
@@ -34,21 +35,27 @@ class RunButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        run = self.button(
-            "Run",
-            "Build the shown stage and run it",
-            actions.Run(again=True),
-            "play",
-            "irviz-run",
+        self._run = self.button(
+            "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
         )
+        self._answer = html("irviz-answer")
         self._automatic = field(
             widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
         )
         self.sets(self._automatic, "runs_new_stages")
-        self.widget = widgets.HBox([run, self._automatic])
+        row = widgets.HBox([self._run, self._automatic])
+        self.widget = widgets.VBox([row, self._answer])
 
     def _show(self, state: State) -> None:
         self._automatic.value = state.runs_new_stages
+        is_running, given = bool(state.jobs.keys), answer(state)
+        self._run.description, self._run.icon = (
+            ("Cancel", "stop") if is_running else ("Run", "play")
+        )
+        self._answer.value = paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
+
+    def _press(self) -> None:
+        self.send(actions.Cancel() if self.state.jobs.keys else actions.Run(again=True))
 
 
 class RunPanel(Panel):

@@ -48,9 +48,9 @@ class Heading(TypedDict):
 class StageRow(TypedDict):
     """A stage in the tree; `depth` is how far it is indented.
 
-    `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
-    "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
-    number of changes to its parent, -1 where unknown.
+    `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "warn",
+    "bad", "running" or "". `time` is how long the pass took, or an input of the run. `changes` is
+    the number of changes to its parent, -1 where unknown.
     """
 
     id: str
@@ -304,7 +304,8 @@ class Status(TypedDict):
     """What was said last, what is being done, and what is asked; `progress` is words.
 
     `making` is the name of a file that is being made, `drawing` the id of a stage that is being
-    drawn; "" for none.
+    drawn; "" for none. `answer` is what the stage's last run gave, and `answerKind` is "good",
+    "warn", "bad" or "". `found` says which pass or difference was looked for and found.
     """
 
     words: str
@@ -315,6 +316,9 @@ class Status(TypedDict):
     making: str
     drawing: str
     verdict: str
+    answer: str
+    answerKind: str
+    found: str
     question: str
     canDiffer: bool
     isDimmed: bool

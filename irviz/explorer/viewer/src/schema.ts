@@ -16,9 +16,9 @@ export interface Heading {
 
 /** A stage in the tree; `depth` is how far it is indented.
  *
- * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
- * "running" or "". `time` is how long the pass took, or an input of the run. `changes` is the
- * number of changes to its parent, -1 where unknown. */
+ * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "warn",
+ * "bad", "running" or "". `time` is how long the pass took, or an input of the run. `changes` is
+ * the number of changes to its parent, -1 where unknown. */
 export interface StageRow {
   id: string;
   label: string;
@@ -237,7 +237,8 @@ export interface Found {
 /** What was said last, what is being done, and what is asked; `progress` is words.
  *
  * `making` is the name of a file that is being made, `drawing` the id of a stage that is being
- * drawn; "" for none. */
+ * drawn; "" for none. `answer` is what the stage's last run gave, and `answerKind` is "good",
+ * "warn", "bad" or "". `found` says which pass or difference was looked for and found. */
 export interface Status {
   words: string;
   isError: boolean;
@@ -247,6 +248,9 @@ export interface Status {
   making: string;
   drawing: string;
   verdict: string;
+  answer: string;
+  answerKind: string;
+  found: string;
   question: string;
   canDiffer: boolean;
   isDimmed: boolean;

@@ -8,6 +8,7 @@ import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";
 import { groupsAround, type OpenGroup } from "./open_groups";
 import { toggleLargeType } from "./picture_view";
+import { RunButton } from "./run_button";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
@@ -336,7 +337,7 @@ function everything(state: State): MenuItem[] {
 }
 
 function Tools({ state }: { state: State }) {
-  const { canDiffer, job } = state.status.value;
+  const { canDiffer } = state.status.value;
   const isLive = state.host.isLive;
   const other = state.isComparing.value ? "A" : "the initial module";
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
@@ -367,17 +368,7 @@ function Tools({ state }: { state: State }) {
           <span class="irviz-label">Colour</span>
         </Button>
       )}
-      {isLive && (
-        <Button
-          icon="run"
-          title="Run this stage on the inputs, and compare its results with the first stage's"
-          class="irviz-primary"
-          isDisabled={!state.can("Run") || job !== ""}
-          onPress={() => state.ask({ action: "Run", again: true })}
-        >
-          <span class="irviz-label">Run</span>
-        </Button>
-      )}
+      {isLive && <RunButton state={state} />}
     </div>
   );
 }

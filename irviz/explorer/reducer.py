@@ -33,6 +33,7 @@ from irviz.explorer.state import (
     State,
     StepsKey,
     TimingKey,
+    TrialsKey,
     ValueKey,
     unchanged,
 )
@@ -269,6 +270,9 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return replace(state, preview=answer) if stage is state.stage else state
         case PreviewKey(), _:
             return _previewed(state, key, answer)
+        case TrialsKey(), Mapping():
+            tried = state.trials[1] if state.trials and state.trials[0] == key else {}
+            return replace(state, trials=(key, {**tried, **answer}))
         case CallKey(), tuple():
             return replace(state, candidates=(key, answer))
         case ChangesKey(), Mapping():

@@ -7,7 +7,9 @@ import { failIfStale } from "./stale_bundles.js";
 const isCheck = process.argv.includes("--check");
 
 const { outputFiles } = await build({
-  entryPoints: ["loops.ts", "viewer.tsx", "viewer.css"].map((name) => `src/${name}`),
+  entryPoints: ["chips.tsx", "loops.ts", "pass_choice.tsx", "viewer.tsx", "viewer.css"].map(
+    (name) => `src/${name}`,
+  ),
   outdir: "static",
   bundle: true,
   minify: true,

@@ -421,6 +421,41 @@ class LoopTraits:
     many: bool
 
 
+class Card(TypedDict):
+    """A pass that can be chosen: its unique `name`, its `title`, its group and what it does.
+
+    `would` says what it would change, "" where that is not known.
+    """
+
+    name: str
+    title: str
+    tag: str
+    summary: str
+    would: str
+
+
+class PassChoiceTraits:
+    """The traits of the choice of a pass.
+
+    The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.
+    `cards` are those that fit the words `answered`.
+    """
+
+    value: str
+    chosen: str
+    cards: list[Card]
+    answered: str
+    placeholder: str
+
+
+class ChipTraits:
+    """The traits of a choice of several names; the page writes `value`."""
+
+    options: list[str]
+    value: list[str]
+    label: str
+
+
 class RecordedView(TypedDict):
     """The traits that change with the function, the stage and the stage compared with."""
 

@@ -344,6 +344,36 @@ export interface LoopTraits {
   many: boolean;
 }
 
+/** A pass that can be chosen: its unique `name`, its `title`, its group and what it does.
+ *
+ * `would` says what it would change, "" where that is not known. */
+export interface Card {
+  name: string;
+  title: string;
+  tag: string;
+  summary: string;
+  would: string;
+}
+
+/** The traits of the choice of a pass.
+ *
+ * The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.
+ * `cards` are those that fit the words `answered`. */
+export interface PassChoiceTraits {
+  value: string;
+  chosen: string;
+  cards: Card[];
+  answered: string;
+  placeholder: string;
+}
+
+/** The traits of a choice of several names; the page writes `value`. */
+export interface ChipTraits {
+  options: string[];
+  value: string[];
+  label: string;
+}
+
 /** The traits that change with the function, the stage and the stage compared with. */
 export interface RecordedView {
   rows: StageRow[];

@@ -104,6 +104,7 @@ def test_a_prim_func_alone_runs_and_is_not_recorded(opened, modules):
     assert list(explorer.explorer.results) == ["0"]
     explorer.select("Y")
     assert explorer.button("Record values") is None
+    assert "Inside a PrimFunc no values are recorded" in explorer.text("irviz-record-cost")
     explorer.colour("time")
     assert not explorer.is_coloured
     assert "failed" not in explorer.badge("0")

@@ -279,8 +279,8 @@ _HINTS = {
     ParameterKind.PATTERNS: "a backend such as cublas, or the beginning of a pattern's name",
     ParameterKind.LAYOUTS: "relax.nn.conv2d: NHWC, OHWI",
     ParameterKind.LIST: "separated by commas",
-    ParameterKind.INT: "a whole number; none if it is empty",
-    ParameterKind.FLOAT: "a number; none if it is empty",
+    ParameterKind.INT: "a whole number, or nothing",
+    ParameterKind.FLOAT: "a number, or nothing",
 }
 _CHOOSING = (ParameterKind.FUNCTIONS, ParameterKind.NAMES, ParameterKind.VARS)
 
@@ -407,7 +407,8 @@ class PassForm:
 def _field(parameter: PassParameter) -> widgets.Widget:
     """Return the control of a parameter."""
     begin, kind = parameter.begins_with, parameter.kind
-    text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin or "")
+    text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin)
+    text = "" if begin is None else text  # a browser rounds numbers of its number fields
     made: type[widgets.Widget] = widgets.Text
     options: dict[str, Any] = {"value": text, "placeholder": _HINTS.get(kind, "")}
     if kind is ParameterKind.BOOL:
@@ -420,10 +421,6 @@ def _field(parameter: PassParameter) -> widgets.Widget:
         made, options = widgets.Dropdown, {}
     elif kind in (*_CHOOSING, ParameterKind.PARAMS):
         return classed(Chips(label=parameter.name), f"irviz-pass-{parameter.name}")
-    elif kind is ParameterKind.INT and isinstance(begin, int):
-        made, options = widgets.IntText, {"value": begin}
-    elif kind is ParameterKind.FLOAT and isinstance(begin, float | int):
-        made, options = widgets.FloatText, {"value": begin}
     elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
         made, options["options"] = widgets.Combobox, _TARGETS
     elif kind is ParameterKind.PATTERNS:

@@ -27,7 +27,7 @@ function useSeconds(isSo: boolean): number {
 /** Tell whether something is run, or waits for that. */
 const isBusy = (state: State) => {
   const { job, waiting } = state.status.value;
-  return job !== "" || waiting > 0;
+  return (job !== "" || waiting > 0) && state.host.connection.value !== "lost";
 };
 
 export function RunButton({ state }: { state: State }) {

@@ -104,7 +104,10 @@ function Work({ state, words }: { state: State; words: string }) {
 }
 
 function Job({ state }: { state: State }) {
-  const { job, progress, waiting, making } = state.status.value;
+  const { progress, waiting } = state.status.value;
+  // of what a lost kernel did nothing more is heard
+  const isLost = state.host.connection.value === "lost";
+  const { job, making } = isLost ? { job: "", making: "" } : state.status.value;
   const isSlow = useLate(job !== "", PATIENCE, job);
   const drawn = useAwaitedStage(state);
   const doing = making ? `making ${making}` : isSlow ? job : "";

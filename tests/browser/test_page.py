@@ -100,6 +100,15 @@ def test_a_page_without_a_file_opens_one_and_keeps_it_when_its_server_has_ended(
         assert shown.is_visible()
 
 
+def test_something_to_try_is_opened_by_a_click(window: Any) -> None:
+    with served(START) as (_, url):
+        window.goto(url)
+        window.get_by_role("heading", name="irviz").wait_for()
+        window.get_by_role("button", name="Four passes").click()
+        window.locator(GRAPH).first.wait_for()
+        expect(window.get_by_role("treeitem")).to_have_count(5)
+
+
 # --- how it looks ---------------------------------------------------------------------------------
 
 
@@ -215,3 +224,27 @@ def test_ctrl_z_undoes_a_stage_but_in_a_field_what_was_typed(page: Any) -> None:
     expect(viewer.stages).to_have_count(before + 1)
     page.keyboard.press("Control+z")
     expect(viewer.stages).to_have_count(before)
+
+
+def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_after_a_reload(
+    chromium: Any, url: str
+) -> None:
+    context = chromium.new_context(
+        viewport={"width": 1440, "height": 900}, color_scheme="light"
+    )  # with a memory of its own
+    page = context.new_page()
+    page.goto(url)
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", "light")
+    viewer.button("Light or dark").click()
+    viewer.choose("Always dark")
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    page.reload()
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    viewer.button("Light or dark").click()
+    viewer.choose("Theme of the system")
+    expect(viewer.root).to_have_attribute("data-theme", "light")
+    page.emulate_media(color_scheme="dark")
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    context.close()

@@ -12,6 +12,7 @@ import { RunButton } from "./run_button";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
+import { chooseTheme, chosenTheme, THEMES } from "./theme";
 
 const LAYOUTS: readonly { layout: Layout; label: string; words: string }[] = [
   { layout: "graph", label: "Graph", words: "Show the graph" },
@@ -257,6 +258,13 @@ function colourChoices(state: State): MenuItem[] {
 const DIFFERENCE = { on: "Show all alike", off: "First difference" };
 const differenceLabel = (state: State) => DIFFERENCE[state.status.value.isDimmed ? "on" : "off"];
 
+const themeChoices = (): MenuItem[] =>
+  THEMES.map((theme) => ({
+    label: theme === "system" ? "Theme of the system or notebook" : `Always ${theme}`,
+    isChecked: chosenTheme.peek() === theme,
+    run: () => chooseTheme(theme),
+  }));
+
 function toggleFull(state: State) {
   state.isFull.value = !state.isFull.peek();
 }
@@ -315,6 +323,7 @@ function everything(state: State): MenuItem[] {
       },
     });
   }
+  for (const item of themeChoices()) add({ ...item, isSeparate: item.label.startsWith("Theme") });
   add({
     label: "Large type",
     isSeparate: true,
@@ -388,6 +397,13 @@ export function Toolbar({ state }: { state: State }) {
           class="irviz-from-roomy"
           isPressed={state.isLarge.value}
           onPress={() => toggleLargeType(state)}
+        />
+        <Button
+          icon="theme"
+          title="Light or dark"
+          class="irviz-from-roomy"
+          hasMenu
+          onPress={(event) => openMenuBelow(state, event, "Theme", themeChoices())}
         />
         <Button
           icon={state.isFull.value ? "unfull" : "full"}

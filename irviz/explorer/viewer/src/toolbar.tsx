@@ -258,12 +258,21 @@ function colourChoices(state: State): MenuItem[] {
 const DIFFERENCE = { on: "Show all alike", off: "First difference" };
 const differenceLabel = (state: State) => DIFFERENCE[state.status.value.isDimmed ? "on" : "off"];
 
-const themeChoices = (): MenuItem[] =>
-  THEMES.map((theme) => ({
+/** The theme, and how large the type is. */
+const looks = (state: State): MenuItem[] => [
+  ...THEMES.map((theme) => ({
     label: theme === "system" ? "Theme of the system or notebook" : `Always ${theme}`,
     isChecked: chosenTheme.peek() === theme,
+    isSeparate: theme === "system",
     run: () => chooseTheme(theme),
-  }));
+  })),
+  {
+    label: "Large type",
+    isSeparate: true,
+    isChecked: state.isLarge.peek(),
+    run: () => toggleLargeType(state),
+  },
+];
 
 function toggleFull(state: State) {
   state.isFull.value = !state.isFull.peek();
@@ -323,13 +332,7 @@ function everything(state: State): MenuItem[] {
       },
     });
   }
-  for (const item of themeChoices()) add({ ...item, isSeparate: item.label.startsWith("Theme") });
-  add({
-    label: "Large type",
-    isSeparate: true,
-    isChecked: state.isLarge.peek(),
-    run: () => toggleLargeType(state),
-  });
+  items.push(...looks(state));
   add({
     label: state.isFull.peek() ? "Leave full screen" : "Full screen",
     hint: "f",
@@ -392,18 +395,11 @@ export function Toolbar({ state }: { state: State }) {
       <Tools state={state} />
       <div class="irviz-tools irviz-view-tools">
         <Button
-          icon="large"
-          title="Large type, for a projector"
-          class="irviz-from-roomy"
-          isPressed={state.isLarge.value}
-          onPress={() => toggleLargeType(state)}
-        />
-        <Button
           icon="theme"
-          title="Light or dark"
+          title="Light or dark, and large type for a projector"
           class="irviz-from-roomy"
           hasMenu
-          onPress={(event) => openMenuBelow(state, event, "Theme", themeChoices())}
+          onPress={(event) => openMenuBelow(state, event, "Looks", looks(state))}
         />
         <Button
           icon={state.isFull.value ? "unfull" : "full"}

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { Button } from "./button";
 import { useLate } from "./delayed";
 import type { State } from "./state";
-import { cancel } from "./status";
+import { Closable, cancel } from "./status";
 
 const PATIENCE = 300; // ms after which Run becomes Cancel: a double click is not to cancel
 
@@ -72,18 +72,9 @@ export function RunAnswer({ state }: { state: State }) {
     state.wantsAnswer.value = false; // another stage or function has another answer
   }, [key, hasForm]);
   if (!state.wantsAnswer.value || isBusy(state) || !answer) return null;
-  return (
-    <div class="irviz-answer-card">
-      <p class={`irviz-answer irviz-${answerKind}`} role="status">
-        {answer}
-      </p>
-      <Button
-        icon="close"
-        title="Close"
-        onPress={() => {
-          state.wantsAnswer.value = false;
-        }}
-      />
-    </div>
-  );
+  const kind = `irviz-answer irviz-${answerKind}`;
+  const close = () => {
+    state.wantsAnswer.value = false;
+  };
+  return <Closable class="irviz-answer-card" kind={kind} words={answer} close={close} />;
 }

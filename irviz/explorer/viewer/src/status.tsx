@@ -62,16 +62,20 @@ export function Finding({ state }: { state: State }) {
     if (!found) closed.value = ""; // what is found again is said again
   }, [found]);
   if (!found || found === closed.value) return null;
+  const close = () => {
+    closed.value = found;
+  };
+  return <Closable class="irviz-finding" words={found} close={close} />;
+}
+
+/** Words that stand over the graph until they are closed. */
+export function Closable(props: { class: string; kind?: string; words: string; close(): void }) {
   return (
-    <div class="irviz-finding">
-      <p role="status">{found}</p>
-      <Button
-        icon="close"
-        title="Close"
-        onPress={() => {
-          closed.value = found;
-        }}
-      />
+    <div class={props.class}>
+      <p class={props.kind} role="status">
+        {props.words}
+      </p>
+      <Button icon="close" title="Close" onPress={props.close} />
     </div>
   );
 }

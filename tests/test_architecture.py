@@ -55,6 +55,7 @@ def test_the_wheel_holds_the_data_the_page_the_bundles_and_the_types_marker(tmp_
     wanted = {
         "irviz/py.typed",
         "irviz/cli/page/index.html.j2",
+        "irviz/cli/page/logo.svg.j2",
         "irviz/cli/page/start.html.j2",
         "irviz/cli/page/static/page.js",
         "irviz/cli/page/static/start.js",

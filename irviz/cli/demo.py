@@ -31,14 +31,20 @@ def _run(options: argparse.Namespace) -> None:
     print(session.report())  # noqa: T201
 
 
-def demo_session() -> Session:
-    """Return a session on the course's MLP with its weights and the held-out digits."""
+def demo_session(module: str = "MyModule", function: str = "") -> Session:
+    """Return a session on a form of the course's MLP, with its weights and the held-out digits."""
     from irviz.course.digits import digits, mlp_params
-    from irviz.course.mlp import MyModule
+    from irviz.course.mlp import MODULES
     from irviz.session.session import Session
 
     held_out = digits()
-    return Session(MyModule, params=mlp_params(), inputs=held_out.images, labels=held_out.labels)
+    return Session(
+        MODULES[module],
+        function=function,
+        params=mlp_params(),
+        inputs=held_out.images,
+        labels=held_out.labels,
+    )
 
 
 def demo_stages() -> Session:

@@ -38,10 +38,10 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketHandler
 
-from irviz.cli.demo import demo_session
+from irviz.cli.examples import EXAMPLES
 from irviz.cli.options import FAILURES, failure_words
 from irviz.cli.page_connection import Pages
-from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
+from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.recent_files import add_recent_file, recent_files
 from irviz.explorer.viewer.schema import Picture
@@ -277,7 +277,7 @@ PAGE = Path(__file__).parent / "page"
 
 def start_page(token: str) -> str:
     """Return the page for choosing a file."""
-    return template("start").render(token=token, recent=recent_files(), demo=DEMO)
+    return template("start").render(token=token, recent=recent_files(), examples=EXAMPLES)
 
 
 def template(name: str) -> jinja2.Template:
@@ -336,7 +336,7 @@ class PageSession:
         say_if_none_are_kept()
         self.pages.connect_widgets(Explorer.handle_control_comm_opened)
         self.explorer = explorer_of_page(request)
-        if request.what != DEMO and self.folder not in Path(request.what).parents:
+        if request.what not in EXAMPLES and self.folder not in Path(request.what).parents:
             add_recent_file(Path(request.what))
 
     def open_chosen(self, what: str) -> None:
@@ -352,8 +352,8 @@ def explorer_of_page(request: PageRequest) -> Explorer:
     """Return the explorer for a page request."""
     from irviz.explorer.explorer import explore
 
-    if request.what == DEMO:
-        return explore(demo_session(), height=0)
+    if request.what in EXAMPLES:
+        return explore(EXAMPLES[request.what].session(), height=0)
     return explore(request.what, name=request.name, function=request.function, height=0)
 
 

@@ -12,14 +12,13 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from tvm import ir
-
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
+from irviz.explorer.pass_trials import iter_trials, preview
 from irviz.explorer.reducer import asked_stage
 from irviz.explorer.runner import RUN, Job, Work, in_steps
 from irviz.explorer.schedules import called_prim_func, nest, offered_step, steps_offered_key
@@ -37,13 +36,13 @@ from irviz.explorer.state import (
     File,
     Inquiry,
     Making,
-    Preview,
     PreviewKey,
     RunKey,
     State,
     StepsKey,
     StepsOfferedKey,
     TimingKey,
+    TrialsKey,
     ValueKey,
     unchanged,
 )
@@ -56,12 +55,9 @@ from irviz.session.divergence_report import compare_traces
 from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
-from irviz.session.stage_diff import diff_modules
-from irviz.transforms.apply_transform import Change, try_transform
 from irviz.transforms.kernels.candidates import Candidate, iter_candidates
 from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Stage
 from irviz.transforms.transform import Transform
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
@@ -75,6 +71,7 @@ _WAIT_SECONDS = 0.015
 """How long the kernel waits for a picture: with a cached one, switching threads would take longer.
 """
 _PICTURE, _TOLD, _TRIES, _STEPS = "picture", "what is drawn is told", "tries", "steps"
+_TRIALS = "trials"
 _COUNTS, _FEW_COUNTS, _FUNCTIONS = "counts", "few counts", "functions"
 _FILE, _SCRIPT = "file", "script"
 """The keys of jobs of which only the newest is wanted."""
@@ -94,6 +91,7 @@ class Effects:
         self._acted = time.monotonic()
         self._tried: CallKey | None = None
         self._tried_steps: StepsOfferedKey | None = None
+        self._listed: TrialsKey | None = None
         store.subscribe(self._follow)
         store.listen(self._perform)
 
@@ -118,6 +116,7 @@ class Effects:
             self._store.dispatch(actions.SetField("prim_func", callee))
         self._try(state)
         self._try_steps(state)
+        self._try_passes(state)
         if state.asked is not before.asked:
             self._look(state, before)
         is_same = state.session.stages == before.session.stages
@@ -221,6 +220,19 @@ class Effects:
             return actions.Report(key, tried_steps(key.stage.module, offers, job.check))
 
         self._runner.replace(_STEPS, work, self._store.dispatch)
+
+    def _try_passes(self, state: State) -> None:
+        """Find out what the suggested passes would change, while they are listed."""
+        is_listed = state.tab == "Transform" and state.has_function(state.stage_id)
+        key = TrialsKey(state.stage, state.function) if is_listed else None
+        if key == self._listed:
+            return
+        self._listed = key
+        self._runner.drop(_TRIALS)
+        if key is not None and not state.stage.error:
+            trials = in_steps(self._behind_runs(iter_trials(key)))
+            told = lambda found: self._store.dispatch(actions.Report(key, found))  # noqa: E731
+            self._runner.replace(_TRIALS, trials, told=told, delay=_AHEAD_SECONDS)
 
     def _behind_runs(self, steps: Iterator[object]) -> Iterator[object]:
         """Take steps while no stage runs, or while one runs for long."""
@@ -353,7 +365,7 @@ class Effects:
         wanted: list[Action] = []
         if found.stage is not None and found.before is not None:
             wanted = [actions.Checkout(found.stage.id, found.before.id)]
-        for action in (*wanted, actions.Say(bisection_words(found))):
+        for action in (*wanted, actions.Say(found.line)):
             self._store.dispatch(actions.Look(action))
 
     def _measure_steps(self, wanted: ScheduleStages | None, every: bool) -> None:
@@ -448,19 +460,6 @@ class Effects:
         self._store.dispatch(actions.Say(words, is_error))
 
 
-def bisection_words(found: Bisection | str) -> str:
-    """Name the pass that was found and how certain that is, or say why there is none."""
-    if isinstance(found, str):
-        return found
-    count = f"{len(found.checked)} of {len(found.session.lineage())} stages were checked."
-    if found.stage is None or found.before is None:
-        return f"It is none of the passes: {count}"
-    first = f"{found.stage.label}, which made stage {found.stage.id}: {found.words}."
-    if found.is_exhaustive:
-        return f"{first} All stages before it hold. {count}"
-    return f"{first} Stage {found.before.id} holds, and an earlier one may fail as well. {count}"
-
-
 def _page(state: State, name: str) -> Iterator[_Made]:
     page = yield from page_in_steps(state)
     yield file(name, page_content(page))
@@ -509,40 +508,3 @@ def _draw_ahead(state: State, job: Job) -> None:
 def _looked_at(state: State) -> tuple[object, ...]:
     tree, colours = state.session.tree, state.colour_by
     return tree, state.function, state.reference, state.view, state.has_script, colours
-
-
-# --- pass preview ------------------------------------------------------------------------------
-#
-# Preview what a transform would do to a stage.
-
-
-_MOST_MARKED = 2000
-"""In functions with more bindings, changed nodes are not marked."""
-
-
-def preview(key: PreviewKey) -> Preview:
-    """Try a transform in the worker; return what it would change, and which nodes."""
-    stage, transform = key.stage, key.transform
-    tried = transform.tried_as
-    outcome = None
-    if tried is not None:
-        outcome = try_transform(stage.module, tried, compare=partial(_change, key.function))
-    if outcome is not None and outcome.error:
-        return Preview(key, f"it would fail: {outcome.error}", is_error=True)
-    if outcome is None or outcome.change is None:
-        return Preview(key, "it cannot be tried apart: apply it to see what it changes")
-    words, nodes = outcome.change
-    return Preview(key, f"it would change{':' if words != 'nothing' else ''} {words}", nodes=nodes)
-
-
-def _change(function: str, before: ir.IRModule, after: ir.IRModule) -> Change:
-    """Return what differs, and the nodes of a function that are removed, changed or replaced."""
-    found = diff_modules(Stage("0", before), Stage("1", after))
-    nodes = [
-        node
-        for one in found.functions
-        if one.before == function and len(one.nodes) <= _MOST_MARKED
-        for each in one.changed_nodes
-        for node in each.before
-    ]
-    return Change(found.summary, tuple(nodes))

@@ -34,10 +34,12 @@ from irviz.explorer.state import (
     StepsKey,
     StepsOfferedKey,
     TimingKey,
+    TrialsKey,
     ValueKey,
     unchanged,
 )
 from irviz.model.graph.graph import NodeId
+from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
 from irviz.session.divergence_report import DivergenceReport
@@ -152,6 +154,8 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return replace(state, session=session.trust(*files), question=None)
         case actions.Distrust():
             return replace(state, question=None)
+        case actions.FindPass():
+            return replace(state, bisection="")
         case actions.MeasureSteps():
             return replace(state, steps=steps_to_time(state) or state.steps)
         case actions.Cancel():
@@ -271,11 +275,16 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             if epoch != state.epoch:  # stages are given other inputs now
                 return state
             runs = state.runs.get(function, Runs()).add(stage, case, answer)
-            return replace(state, runs={**state.runs, function: runs})
+            after = replace(state, runs={**state.runs, function: runs})
+            is_shown = (function, stage) == (state.function, state.stage_id)
+            return _looking_for_nan(after, answer) if is_shown and case is None else after
         case PreviewKey(stage=stage), Preview():
             return replace(state, preview=answer) if stage is state.stage else state
         case PreviewKey(), _:
             return _previewed(state, key, answer)
+        case TrialsKey(), Mapping():
+            tried = state.trials[1] if state.trials and state.trials[0] == key else {}
+            return replace(state, trials=(key, {**tried, **answer}))
         case CallKey(), tuple():
             return replace(state, candidates=(key, answer))
         case ChangesKey(), Mapping():
@@ -444,6 +453,15 @@ def _with_colours(state: State) -> State:
     if is_tried or not failed.isdisjoint(stages):
         return state
     return _asking_for_colours(state)
+
+
+def _looking_for_nan(state: State, answer: object) -> State:
+    """Record where a NaN among the results comes from, unless something else is recorded."""
+    if not isinstance(answer, RunResult) or not answer.nans.any():
+        return state
+    if state.inquiry is not None or not state.can_record(state.stage_id):
+        return state
+    return _inquiring(state, Inquiry((state.stage_id,), int(answer.nans.argmax())))
 
 
 def _advanced(state: State) -> State:

@@ -20,7 +20,7 @@ from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible
-from irviz.view.text.run_results import RunBadge, run_badge
+from irviz.view.text.run_results import RunBadge, run_answer, run_badge
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,17 @@ def _badge(state: State, stage: Stage) -> RunBadge:
     if stage.seconds is not None and result is None and not error:
         return RunBadge("")  # a recording has many stages, and its passes have their times
     return run_badge(result, comparison(state, stage.id, FIRST), error)
+
+
+def answer(state: State) -> RunBadge:
+    """Return what the last run of the current stage gave, no words while one is under way."""
+    runs, stage = state.function_runs, state.stage
+    if state.is_run_by(stage.id, state.jobs.keys):
+        return RunBadge("")
+    reference = state.pair[1]
+    compared = comparison(state, stage.id, reference)
+    error, trace = runs.errors.get(stage.id, ""), runs.traces.get(stage.id)
+    return run_answer(runs.results.get(stage.id), compared, reference, error, trace)
 
 
 def _time(state: State, stage: Stage) -> str:

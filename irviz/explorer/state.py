@@ -125,6 +125,13 @@ class LoopChoice:
     ids: tuple[str, ...]
 
 
+class TrialsKey(NamedTuple):
+    """Identifies the trials of the passes that are suggested for a function of a stage."""
+
+    stage: Stage
+    function: str
+
+
 @dataclass(frozen=True, eq=False)
 class PreviewKey:
     """Identifies one try of a transform on a stage."""
@@ -320,6 +327,7 @@ class State:
         candidates: Possible replacements for the selected call's callee, as far as known.
         fetched: A value that was too large to keep, with its tensors.
         preview: What the transform that was tried last would do, None for nothing.
+        trials: What the suggested passes would change, by name, as far as they were tried.
         changes: How many nodes differ from the parent's, by stage and function, as far as that was
             counted; -1 where it cannot be.
         function_changes: What became of each function between two stages, where that was asked for.
@@ -369,6 +377,7 @@ class State:
     candidates: tuple[CallKey, tuple[Candidate, ...]] | None = None
     fetched: tuple[NodeValue, tuple[Array, ...]] | None = None
     preview: Preview | None = None
+    trials: tuple[TrialsKey, Mapping[str, str]] | None = None
     changes: Mapping[tuple[Stage, str], int] = field(default_factory=dict)
     function_changes: Mapping[FunctionsKey, Mapping[str, tuple[str, int]]] = field(
         default_factory=dict

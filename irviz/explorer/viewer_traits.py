@@ -19,7 +19,7 @@ from irviz.explorer.selected_node import (
     selected_value,
     shown_selection,
 )
-from irviz.explorer.stage_rows import comparison, stage_rows
+from irviz.explorer.stage_rows import answer, comparison, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer.schema import (
     WRITTEN,
@@ -36,6 +36,7 @@ from irviz.ir.module_functions import contents
 from irviz.model.graph.graph import Node
 from irviz.model.graph.search import MOST_FOUND, search_nodes
 from irviz.model.runs.trace import NodeValue
+from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
 from irviz.session.stage_times import stage_times
@@ -267,6 +268,7 @@ def status_data(state: State) -> Status:
         names = " and ".join(sorted(Path(file).name for file in question.files))
         asked = f"This runs code of {names}, which can do all that you can do here. Run it?"
     stage, reference = state.pair
+    given = answer(state)
     return {
         "words": "" if said is None else visible(said.words),
         "isError": said is not None and said.is_error,
@@ -276,6 +278,9 @@ def status_data(state: State) -> Status:
         "making": visible(making.name if making else ""),
         "drawing": state.drawing,
         "verdict": visible(_verdict(state)),
+        "answer": visible(given.words),
+        "answerKind": given.kind,
+        "found": visible(_finding(state)),
         "question": visible(asked),
         "canDiffer": state.can_record(stage) and stage != reference,
         "isDimmed": state.is_dimmed,
@@ -297,6 +302,14 @@ def _said(state: State) -> Message | None:
     if result is not None and result.warnings:
         return Message(f"TVM warned as stage {stage.id} was built: {'; '.join(result.warnings)}")
     return None
+
+
+def _finding(state: State) -> str:
+    """Describe the pass that was found, or else the first difference that was gone to."""
+    if isinstance(state.bisection, Bisection):
+        return state.bisection.line
+    report = state.divergence
+    return report.line if state.is_dimmed and report is not None else ""
 
 
 def _verdict(state: State) -> str:

@@ -97,6 +97,17 @@ class Bisection:
         return next((one.words for one in self.checked if one.fails and one.id == self._id), "")
 
     @property
+    def line(self) -> str:
+        """The pass that was found and how certain that is, or that there is none, in words."""
+        count = f"{len(self.checked)} of {len(self.session.lineage())} stages were checked."
+        if self.stage is None or self.before is None:
+            return f"It is none of the passes: {count}"
+        first = f"{self.stage.label}, which made stage {self.stage.id}: {self.words}."
+        if self.is_exhaustive:
+            return f"{first} All stages before it hold. {count}"
+        return f"{first} Stage {self.before.id} holds, and an earlier one may fail as well. {count}"
+
+    @property
     def is_too_long(self) -> bool:
         """Whether the pass, or the run of its result, hit its time limit."""
         return "longer than" in self.words

@@ -59,12 +59,49 @@ def test_bind_swap_run_compare(viewer: Any) -> None:
 def test_passes_that_fit_the_stage_are_offered_first(viewer: Any) -> None:
     form = viewer.tab("Transform")
     expect(form.locator(".irviz-pass-group select")).to_have_value("suggested for this stage")
-    expect(form.locator(".irviz-pass-found option").filter(has_text="CSE")).to_have_count(0)
-    offered = form.locator(".irviz-pass-found option")
-    expect(offered.first).to_be_attached()
+    offered = form.get_by_role("listbox", name="Passes").get_by_role("option")
+    expect(offered.first).to_be_visible()
+    expect(offered.filter(has_text="CSE")).to_have_count(0)
     assert offered.count() < 40
     form.locator(".irviz-pass-name input").fill("vectorize")
     expect(offered.first).to_contain_text("Vectorize")  # words are looked for in all passes
+
+
+def test_enter_takes_the_first_pass_that_fits_however_fast_and_arrows_another(
+    lab: Any, viewer: Any
+) -> None:
+    form = viewer.tab("Transform")
+    name = form.get_by_role("combobox", name="Pass")
+    cards = form.get_by_role("listbox", name="Passes").get_by_role("option")
+    name.fill("fuse")
+    name.press("Enter")
+    expect(name).to_have_value("FuseOps")
+    expect(cards).to_have_count(1)  # the others make room for its form
+    expect(cards).to_contain_text("This pass groups bindings")
+    expect(cards).to_have_attribute("aria-selected", "true")
+    expect(form.locator(".irviz-pass-fuse_opt_level")).to_be_visible()
+    name.fill("fuse")
+    expect(cards.nth(1)).to_contain_text("FuseTIR")
+    name.press("ArrowDown")
+    name.press("Enter")
+    expect(name).to_have_value("FuseTIR")
+    form.get_by_role("button", name="Apply pass").click()
+    expect(viewer.current_stage).to_contain_text("FuseTIR")
+    assert lab.value("len(explorer.session.stages)") == 2
+
+
+def test_parameters_to_bind_are_chosen_one_by_one_or_all_at_once(lab: Any, viewer: Any) -> None:
+    form = viewer.tab("Transform")
+    names = form.get_by_role("group", name="parameters to bind")
+    names.get_by_role("button", name="none").click()
+    form.get_by_role("button", name="Bind parameters").click()
+    expect(form.locator(".irviz-error")).to_contain_text("no parameter is chosen")
+    names.get_by_role("button", name="w1").click()
+    expect(names.get_by_role("button", name="w1")).to_have_attribute("aria-pressed", "true")
+    expect(form.locator(".irviz-error")).to_have_count(0)
+    form.get_by_role("button", name="Bind parameters").click()
+    expect(viewer.current_stage).to_contain_text("BindParams w1")
+    lab.expect_value("len(explorer.session.current.module['main'].params)", 4)
 
 
 def test_a_pass_is_tried_before_it_is_applied(lab: Any, viewer: Any) -> None:
@@ -104,7 +141,7 @@ def test_a_pass_that_is_none_is_said_at_its_field_which_gets_the_focus(viewer: A
     form.get_by_role("button", name="Apply pass").click()
     expect(name).to_be_focused()
     expect(name).to_have_attribute("aria-invalid", "true")
-    expect(name).to_have_accessible_description(re.compile("the catalog has no pass 'NoSuchPass'"))
+    expect(name).to_have_accessible_description(re.compile("no pass has 'NoSuchPass'"))
     expect(viewer.said).to_have_text("")
     name.fill("FuseOps")
     expect(name).not_to_have_attribute("aria-invalid", "true")

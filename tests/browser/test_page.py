@@ -100,6 +100,15 @@ def test_a_page_without_a_file_opens_one_and_keeps_it_when_its_server_has_ended(
         assert shown.is_visible()
 
 
+def test_something_to_try_is_opened_by_a_click(window: Any) -> None:
+    with served(START) as (_, url):
+        window.goto(url)
+        window.get_by_role("heading", name="irviz").wait_for()
+        window.get_by_role("button", name="Four passes").click()
+        window.locator(GRAPH).first.wait_for()
+        expect(window.get_by_role("treeitem")).to_have_count(5)
+
+
 # --- how it looks ---------------------------------------------------------------------------------
 
 
@@ -153,3 +162,89 @@ def test_the_theme_of_the_system_is_followed_and_accessible(
     assert axe(viewer) == []
     viewer.tab("Transform").get_by_role("button", name="Preview").wait_for()
     assert axe(viewer) == []
+
+
+CONTRAST = """part => {
+    const numbers = colour => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const light = colour => {
+        const [r, g, b] = colour.map(one => one / 255)
+            .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    let shown = 1;
+    for (let one = part; one; one = one.parentElement) shown *= +getComputedStyle(one).opacity;
+    const svg = part.closest("svg"), paper = numbers(getComputedStyle(
+        svg.closest(".irviz-viewer")).getPropertyValue("background-color"));
+    const own = numbers(getComputedStyle(part).fill);
+    const seen = own.map((one, at) => one * shown + paper[at] * (1 - shown));
+    const [dark, pale] = [light(seen), light(paper)].sort((one, other) => one - other);
+    return (pale + 0.05) / (dark + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_drawn_pale_around_a_selected_node_can_be_read(page: Any, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", scheme)
+    viewer.click("x")
+    pale = viewer.picture().locator("svg.irviz-faded .node[data-node='out'] text")
+    expect(pale.first).to_be_visible()
+    for text in pale.all():
+        assert text.evaluate(CONTRAST) >= 4.5, text.text_content()
+
+
+def test_what_is_open_or_closed_in_a_form_has_a_caret(page: Any) -> None:
+    form = viewer_of(page).tab("Results")
+    caret = form.locator(".irviz-limits .fa")
+    shape = "icon => getComputedStyle(icon, '::before').maskImage"
+    assert "svg" in caret.evaluate(shape)
+    form.get_by_text("where it runs, and limits").click()
+    expect(form.locator(".irviz-limits-seconds")).to_be_visible()
+    assert "svg" in caret.evaluate(shape)
+
+
+def test_ctrl_z_undoes_a_stage_but_in_a_field_what_was_typed(page: Any) -> None:
+    viewer = viewer_of(page)
+    form = viewer.tab("Transform")
+    name = form.get_by_role("combobox", name="Pass")
+    name.fill("ToNonDataflow")
+    name.press("Enter")
+    before = viewer.stages.count()
+    form.get_by_role("button", name="Apply pass").click()
+    expect(viewer.stages).to_have_count(before + 1)
+    name.fill("fuse")
+    name.press("Control+z")
+    expect(name).not_to_have_value("fuse")
+    expect(viewer.stages).to_have_count(before + 1)
+    viewer.picture().focus()
+    page.keyboard.press("Control+z")
+    expect(viewer.stages).to_have_count(before)
+    page.keyboard.press("Control+Shift+z")
+    expect(viewer.stages).to_have_count(before + 1)
+    page.keyboard.press("Control+z")
+    expect(viewer.stages).to_have_count(before)
+
+
+def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_after_a_reload(
+    chromium: Any, url: str
+) -> None:
+    context = chromium.new_context(
+        viewport={"width": 1440, "height": 900}, color_scheme="light"
+    )  # with a memory of its own
+    page = context.new_page()
+    page.goto(url)
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", "light")
+    viewer.root.locator("[title^='Light or dark']").click()
+    viewer.choose("Always dark")
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    page.reload()
+    viewer = viewer_of(page)
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    viewer.root.locator("[title^='Light or dark']").click()
+    viewer.choose("Theme of the system")
+    expect(viewer.root).to_have_attribute("data-theme", "light")
+    page.emulate_media(color_scheme="dark")
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
+    context.close()

@@ -65,12 +65,28 @@ def test_a_run_that_never_ends_is_watched_and_cancelled_and_the_next_one_works(
     viewer.stages.first.click()  # the kernel does other things meanwhile
     expect(viewer.current_stage).to_contain_text("initial module")
     expect(job).to_be_visible()
+    expect(viewer.button("Cancel")).to_contain_text(
+        re.compile(r"[1-9]\d* s")
+    )  # as long as it lasts
     viewer.button("Cancel").click()
     expect(job).to_have_count(0)
     expect(viewer.stages.nth(1)).to_have_attribute("title", re.compile("not run"))
     viewer.button("Run", exact=True).first.click()
     expect(viewer.tab("Results")).to_contain_text("predicted class")
     assert lab.value("[list(explorer.results), explorer.run_errors]") == [["0"], {}]
+
+
+def test_what_a_run_gave_is_said_below_run_until_it_is_closed_or_read_in_the_form(lab: Any) -> None:
+    viewer = lab.show(DIGITS)
+    run, card = viewer.button("Run", exact=True).first, viewer.root.locator(".irviz-answer-card")
+    run.click()
+    expect(card).to_contain_text(re.compile(r"✓ ran · \d+ of 10 right · \d"))
+    card.get_by_role("button", name="Close").click()
+    expect(card).to_have_count(0)
+    run.click()
+    expect(card).to_be_visible()
+    expect(viewer.tab("Results").locator(".irviz-answer p")).to_contain_text("of 10 right")
+    expect(card).to_have_count(0)
 
 
 def test_a_run_that_crashes_its_process_is_a_stage_that_failed_with_the_reason(lab: Any) -> None:
@@ -96,8 +112,13 @@ def test_where_two_stages_part_is_found_and_what_is_equal_before_is_pale(lab: An
     first_difference = viewer.root.locator("[title^='Compare the values of this stage']")
     first_difference.click()
     expect(viewer.said).to_contain_text("differ first at lv1")
+    finding = viewer.root.locator(".irviz-finding")
+    expect(finding).to_contain_text("differ first at lv1")
     expect(viewer.marked("selected").first).to_have_attribute("data-node", "lv1")
     pale = viewer.picture().locator("svg.irviz:not(.irviz-marks) .irviz-pale")
+    expect(pale.first).to_be_attached()
+    finding.get_by_role("button", name="Close").click()
+    expect(finding).to_have_count(0)
     expect(pale.first).to_be_attached()
     first_difference.click()
     expect(pale).to_have_count(0)

@@ -17,15 +17,21 @@ def restored(lab: Any) -> Any:
 
 @pytest.mark.usefixtures("restored")
 def test_a_kernel_that_is_gone_is_said_and_the_page_stays_usable(lab: Any) -> None:
+    lab.do("from irviz.explorer.runner import Jobs")
     viewer = lab.show("fused")
     viewer.click("lv")
     expect(viewer.title).to_have_text("lv")
     viewer.button("Split").click()
     expect(viewer.script.locator(".cm-line").first).to_be_visible()
+    lab.do("explorer.dispatch(actions.SetField('jobs', Jobs('stage 1', 'building')))")
+    spinner = viewer.root.locator(".irviz-spinner")
+    expect(spinner).to_be_visible()
+    expect(viewer.button("Cancel")).to_be_visible()
     lab.page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.shutdown(); }")
     alert = viewer.root.get_by_role("alert").filter(has_text="The kernel does not answer")
     expect(alert).to_be_visible()
     expect(viewer.root.locator(".irviz-connection")).to_have_attribute("data-connection", "lost")
+    expect(spinner).to_have_count(0)  # of what was being done nothing more is heard
     viewer.picture().focus()
     lab.page.keyboard.press("ArrowUp")  # and all that the page has is there
     expect(viewer.title).to_have_text("gv")

@@ -9,6 +9,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from irviz.cli.examples import EXAMPLES
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import PageRequest
 from irviz.cli.page_server import PageSession, start_page
@@ -71,6 +72,34 @@ def test_the_names_of_files_are_text_in_the_page(tmp_path: Path) -> None:
     text = start_page("token")
     assert "<script>alert" not in text
     assert html.escape(path.name, quote=False).replace('"', "&#34;") in text
+
+
+def test_without_a_file_there_are_three_things_to_try() -> None:
+    text = html.unescape(start_page("token"))
+    assert "Opened lately" not in text
+    assert len(EXAMPLES) == 3
+    for name, example in EXAMPLES.items():
+        assert f'value="{name}"' in text
+        assert example.title in text
+        assert example.words in text
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_there_is_to_try_is_opened_and_is_no_recent_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
+
+    async def open_it() -> None:
+        shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path)
+        shown.open_chosen(name)
+        assert shown.explorer is not None
+        scene = shown.explorer.scene
+        assert scene["current"]["svg"] or scene["loops"]["svg"]
+        shown.explorer.close()
+
+    asyncio.run(open_it())
+    assert recent_files() == []
 
 
 def test_a_file_that_the_page_sends_is_opened_and_not_remembered(

@@ -2,6 +2,7 @@
 # TVMScript is read by TVM, not run by Python: it has its own rules for names.
 """The explorer stays alive and true to what it shows, whatever runs and while it runs."""
 
+import re
 import threading
 import time
 
@@ -15,7 +16,7 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
-from irviz.explorer.actions import SetField, SetSession
+from irviz.explorer.actions import FindPass, SetField, SetSession
 from irviz.explorer.runner import RUN, Jobs
 from irviz.model.runs.run_result import Origin, OriginRun
 from irviz.model.runs.trace import Trace
@@ -54,6 +55,23 @@ class Two:
         return z
 
 
+@I.ir_module
+class Rooted:
+    """The root of negative numbers, whose sum is no number either; and a function that is fine."""
+
+    @R.function
+    def fine(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.exp(x)
+        return y
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.subtract(x, R.const(1000.0, "float32"))
+        z = R.sqrt(y)
+        w = R.add(z, z)
+        return w
+
+
 @pytest.fixture
 def registered(forgets_registrations):  # noqa: ARG001 - it undoes the registration
     """Registers a kernel that is known while a test lasts."""
@@ -86,6 +104,7 @@ def test_a_prim_func_alone_runs_and_is_not_recorded(opened, modules):
     assert list(explorer.explorer.results) == ["0"]
     explorer.select("Y")
     assert explorer.button("Record values") is None
+    assert "Inside a PrimFunc no values are recorded" in explorer.text("irviz-record-cost")
     explorer.colour("time")
     assert not explorer.is_coloured
     assert "failed" not in explorer.badge("0")
@@ -387,3 +406,71 @@ def test_a_run_that_never_ends_is_cancelled_and_the_next_one_works(opened, regis
         assert list(explorer.explorer.results) == ["0"]
 
     in_kernel(kernel)
+
+
+# --- what is said of it ------------------------------------------------------------------------
+
+
+def test_nan_are_counted_and_said_to_come_from_the_first_node_that_has_one(opened):
+    explorer = opened(Session(Rooted, isolate=False))
+    explorer.open("Results")
+    explorer.run()
+    assert explorer.status["answer"].startswith("⚠ 4 NaN, first at z · ")
+    assert explorer.status["answerKind"] == "warn"
+    assert explorer.text("irviz-answer") == explorer.status["answer"]
+    assert "⚠" in explorer.badge("0")
+
+
+def test_the_answer_of_one_function_is_not_that_of_another(opened):
+    explorer = opened(Session(Rooted, isolate=False))
+    explorer.open("Results")
+    explorer.run()
+    explorer.focus("fine")
+    assert explorer.status["answer"] == ""
+    assert explorer.text("irviz-answer") == ""
+    explorer.run()
+    assert explorer.status["answer"].startswith("✓ ran · ")
+    explorer.focus("main")
+    assert explorer.status["answer"].startswith("⚠ 4 NaN")
+
+
+def test_a_stage_is_said_to_equal_the_one_that_it_is_compared_with(opened):
+    explorer = opened(mlp().apply("ToNonDataflow").apply("LegalizeOps"))
+    explorer.run()
+    assert re.match(r"✓ equal to 0 · \d of 5 right · \d", explorer.status["answer"])
+    explorer.compare("1")
+    explorer.explorer.run()
+    assert explorer.status["answer"].startswith("✓ equal to 1 · ")
+
+
+def test_run_of_the_form_is_cancel_while_something_runs(opened, registered):
+    entered, go_on = threading.Event(), threading.Event()
+
+    def slow(x, out):
+        entered.set()
+        go_on.wait(LONG)
+        out[:] = x
+
+    registered("env.slow", slow)
+    explorer = opened(Session(Two, isolate=False))
+    explorer.open("Results")
+
+    @in_kernel
+    async def look():
+        explorer.press("Run")
+        await until(entered.is_set)
+        explorer.press("Cancel")
+        go_on.set()
+        await idle(explorer)
+
+    assert explorer.explorer.results == {}
+    assert explorer.button("Run") is not None
+
+
+def test_the_pass_that_was_found_is_said_until_another_is_looked_for(opened):
+    explorer = opened(Session(Rooted, isolate=False).apply("ToNonDataflow"))
+    assert explorer.status["found"] == ""
+    explorer.explorer.dispatch(FindPass("values"))
+    assert explorer.status["found"].startswith("It is none of the passes: ")
+    explorer.focus("fine")
+    assert explorer.status["found"] == ""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 
 from irviz.errors import IrvizError
+from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.schema import ChipTraits
+from irviz.explorer.viewer.widget import synced_traits
 from irviz.view.templating import escape
 
 
@@ -81,6 +85,20 @@ def offer(
             dropdown.options = wanted
         if dropdown.value != value or (dropdown.index is None and value is not None):
             dropdown.value = value
+
+
+class Chips(anywidget.AnyWidget, ChipTraits):
+    """A choice of several names, each a button."""
+
+    _esm = STATIC / "chips.js"
+
+    locals().update(synced_traits(ChipTraits))
+
+    def offer(self, names: Sequence[str], chosen: Collection[str]) -> None:
+        """Set the options, and choose those of them that are in `chosen`."""
+        with self.hold_sync():
+            self.options = list(names)
+            self.value = [name for name in names if name in chosen]
 
 
 # --- field errors ------------------------------------------------------------------------------

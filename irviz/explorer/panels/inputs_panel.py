@@ -15,6 +15,7 @@ from irviz.explorer.panels.form_controls import (
     classed,
     field,
     html,
+    offer,
     paragraph,
     show_if,
 )
@@ -30,6 +31,7 @@ from irviz.runtime.synthetic_inputs import RANDOM, WORDS, ZEROS
 from irviz.view.templating import render
 
 GIVEN, FILE = "given", "file"
+_OPTIONS = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
 _MOST_LINES = 4
 _LARGEST = 1 << 53
 _NO_FILE = "no file is named: give the path of an .npy, an .npz, an image, or a folder of images"
@@ -54,12 +56,12 @@ class InputsPanel(Panel):
         self._read: dict[str, Array] = {}
         self._refused = ""
         is_word = given is None or isinstance(given, str)
-        options = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
+        self._options = _OPTIONS if is_word else [("as given", GIVEN), *_OPTIONS]
         self._source = field(
             widgets.Dropdown,
             "irviz-inputs-source",
             "inputs",
-            options=options if is_word else [("as given", GIVEN), *options],
+            options=self._options,
             value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
         )
         self._seed = field(
@@ -142,6 +144,9 @@ class InputsPanel(Panel):
 
     def _render(self) -> None:
         """Update all controls from the choices."""
+        if self._options is not _OPTIONS:
+            words = "as given" if self._takes_given() else "random, as nothing given fits"
+            offer(self._source, [(words, GIVEN), *_OPTIONS], self.source)
         show_if(self._seed, self._is_random())
         show_if(self._file, self.source == FILE)
         error, plan = self._plan()
@@ -212,6 +217,13 @@ class InputsPanel(Panel):
         """Return the inputs that belong to the function."""
         is_prim_func = isinstance(self._callee, tirx.PrimFunc)
         return own_inputs(self._callee, self._inputs()) if is_prim_func else self._inputs()
+
+    def _takes_given(self) -> bool:
+        """Whether something that the user gave belongs to the function, which a PrimFunc names."""
+        if not isinstance(self._callee, tirx.PrimFunc):
+            return True
+        names = self._given.keys() if isinstance(self._given, Mapping) else set[str]()
+        return not names.isdisjoint(parameter_types(self._callee))
 
     def _others(self) -> dict[str, str]:
         """Describe parameters that cannot come from a file, such as shapes and numbers."""

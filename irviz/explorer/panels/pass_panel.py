@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels.form_controls import (
     CheckedField,
+    Chips,
     FieldError,
     classed,
     field,
@@ -23,15 +23,16 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.pass_trials import suggested_passes
 from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
-from irviz.ir.labels import attributes
-from irviz.ir.module_functions import prim_funcs, relax_functions
+from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.schema import Card, PassChoiceTraits
+from irviz.explorer.viewer.widget import synced_traits
+from irviz.ir.module_functions import relax_functions
 from irviz.loaders.param_files import load_params
-from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.runtime.argument_lists import parse_sizes
 from irviz.session.session import Session
-from irviz.session.stage_cache import graph_of
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.arguments import (
     NameScope,
@@ -43,7 +44,7 @@ from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, searc
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.pass_facts import PATTERN_MODULES
-from irviz.transforms.stage import Stage
+from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 
 
@@ -52,9 +53,7 @@ class BindPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._names = field(
-            widgets.SelectMultiple, "irviz-bind-names", "parameters to bind", rows=4
-        )
+        self._names = classed(Chips(label="parameters to bind"), "irviz-bind-names")
         self._names.add_class("irviz-unlabelled")
         self._checked = CheckedField(self._names)
         self._button = self.button(
@@ -74,11 +73,8 @@ class BindPanel(Panel):
     def _show(self, state: State) -> None:
         """List the unbound parameters for which the session has arrays."""
         session = state.session
-        names = tuple(session.unbound_params)
-        self._names.value = ()  # the page fails where what is chosen is no option
-        self._names.options = names
-        self._names.value = names
-        self._names.rows = min(max(len(names), 2), 6)
+        names = list(session.unbound_params)
+        self._names.offer(names, names)
         show_if(self._checked, bool(names))
         show_if(self._button, bool(names))
         why = (
@@ -96,9 +92,15 @@ class BindPanel(Panel):
         return actions.Apply(bind_params(chosen, self.state.function))
 
 
-_ROWS = 8
-_MOST_CHARACTERS = 60
 _ALL, _FITTING = "all passes", "suggested for this stage"
+
+
+class PassChoice(anywidget.AnyWidget, PassChoiceTraits):
+    """A field for words, and below it a card for each pass that they fit."""
+
+    _esm = STATIC / "pass_choice.js"
+
+    locals().update(synced_traits(PassChoiceTraits))
 
 
 class PassPanel(Panel):
@@ -108,16 +110,13 @@ class PassPanel(Panel):
         super().__init__(store)
         self._preview_shown: Preview | None = None
         self._chosen: CatalogEntry | None = None
-        self._name = field(
-            widgets.Text, "irviz-pass-name", placeholder="a name such as LegalizeOps, or words"
-        )
-        self._checked_name = CheckedField(self._name)
+        words = "find a pass: a part of its name, or words"
+        self._choice = classed(PassChoice(placeholder=words), "irviz-pass-name")
+        self._checked_choice = CheckedField(self._choice)
         self._group = field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
-        self._found = field(widgets.Select, "irviz-pass-found", "passes", rows=_ROWS)
-        self._found.add_class("irviz-passes").add_class("irviz-unlabelled")
-        self._summary = html("irviz-pass-summary")
+        self._code_only = html("irviz-pass-code")
         self.form = PassForm(store.state.session, self._forget)
         self._preview = self.button(
             "Preview",
@@ -132,18 +131,18 @@ class PassPanel(Panel):
             "play",
         )
         self._words = html("irviz-pass-preview")
-        self._name.observe(lambda _: self._search(), "value")
+        self._choice.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
-        self.on_change(self._found, self._choose)
+        self.on_change(self._choice, self._choose, "chosen")
         buttons = [self._preview, self._apply]
-        parts = [heading("Apply a pass"), self._checked_name, self._group, self._found]
-        parts.append(self._summary)
+        parts = [heading("Apply a pass"), self._group, self._checked_choice, self._code_only]
         parts += [self.form.widget, widgets.HBox(buttons), self._words]
         self.widget = classed(widgets.VBox(parts), "irviz-pass")
         self._search()
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return state.session, state.preview, len(catalog())  # more passes may be registered
+        # more passes may be registered
+        return state.session, state.preview, state.trials, len(catalog())
 
     def _show(self, state: State) -> None:
         """List what the current stage has, keeping what was typed and chosen."""
@@ -155,13 +154,11 @@ class PassPanel(Panel):
             self._words.value = ""
         self._preview_shown = found
         self.form.show(state.session)
-        listed = [entry.full_name for entry in self._listed()]
-        if listed != [name for _, name in self._found.options]:
-            self._search()  # another stage has other suggestions, and passes may be registered
+        self._search()  # another stage has other suggestions, which may change something else
 
     def _listed(self) -> tuple[CatalogEntry, ...]:
         """Return the passes of the group, or of all groups if words are typed."""
-        group, words = self._group.value, self._name.value
+        group, words = self._group.value, self._choice.value
         if group == _FITTING and not words.strip():
             # of two passes with one name, that of Relax
             entries = sorted(catalog(), key=lambda entry: entry.namespace == "relax")
@@ -171,40 +168,47 @@ class PassPanel(Panel):
 
     def _search(self) -> None:
         """List the passes that match the words, and choose one whose full name is typed."""
-        typed, entries = self._name.value.strip(), self._listed()
-        exact = [entry for entry in entries if typed in (entry.name, entry.full_name)]
-        kept = self._chosen.full_name if self._chosen else None
-        value = kept if kept in [entry.full_name for entry in entries] else None
-        if exact and value not in [entry.full_name for entry in exact]:
-            value = exact[0].full_name
-        with self.changes.paused():
-            self._found.index = None
-            self._found.options = [(_line(entry), entry.full_name) for entry in entries]
-            self._found.value = value
-        self._choose(value)
+        words, entries = self._choice.value, self._listed()
+        exact = [e.full_name for e in entries if words.strip() in (e.name, e.full_name)]
+        chosen = self._choice.chosen
+        if chosen not in (exact or [entry.full_name for entry in entries]):
+            chosen = next(iter(exact), "")
+        trials = self.state.trials
+        is_known = trials is not None and trials[0] == (self.state.stage, self.state.function)
+        would = trials[1] if trials is not None and is_known else {}
+        cards = [_card(entry, would.get(entry.full_name, "")) for entry in entries]
+        with self.changes.paused(), self._choice.hold_sync():
+            self._choice.cards = cards
+            self._choice.answered = words
+            self._choice.chosen = chosen
+        self._choose(chosen)
 
-    def _choose(self, full_name: str | None) -> None:
+    def _choose(self, full_name: str) -> None:
         entry = next((one for one in catalog() if one.full_name == full_name), None)
         if entry == self._chosen:
             return
         self._chosen = entry
+        self._checked_choice.say("")
         self._apply.disabled = self._preview.disabled = bool(entry and entry.code_only)
-        self._summary.value = "" if entry is None else _described(entry)
+        words, _, code = entry.code_only.partition(": ") if entry else ("", "", "")
+        self._code_only.value = str(render("code_only", words=words, code=code)) if words else ""
         self.form.ask(() if entry is None or entry.code_only else entry.parameters)
         self._forget()
 
     def _call(self) -> PassCall:
-        """Return the transform to apply, or the typed text if no pass is chosen."""
-        if self._chosen is not None:
-            return named_pass(self._chosen.full_name, **self.form.arguments())
-        typed = self._name.value.strip()
-        try:
-            if typed:
-                return named_pass(typed)
-        except TransformError as failure:
-            raise FieldError(self._checked_name, failure) from None
-        words = "no pass is chosen: choose one from the list, or type its name, such as LegalizeOps"
-        raise FieldError(self._checked_name, words)
+        """Return the transform to apply: the chosen pass, or else the first that fits the words."""
+        typed = self._choice.value.strip()
+        if self._chosen is None and typed:
+            first = next(iter(self._listed()), None)
+            if first is None:
+                raise FieldError(self._checked_choice, f"no pass has {typed!r} in {_NONE}")
+            self._choice.set_trait("chosen", first.full_name)
+        if self._chosen is None:
+            words = "no pass is chosen: choose one from the list, or type a part of its name"
+            raise FieldError(self._checked_choice, words)
+        if self._chosen.code_only:
+            raise FieldError(self._checked_choice, self._chosen.code_only)
+        return named_pass(self._chosen.full_name, **self.form.arguments())
 
     def _forget(self) -> None:
         """Remove a preview, which was of something else."""
@@ -213,18 +217,20 @@ class PassPanel(Panel):
             self.send(actions.ForgetPreview())
 
 
-def _line(entry: CatalogEntry) -> str:
-    """Return the entry's line in the list: name, group and the start of its summary."""
-    text = f"{entry.name}  · {entry.group} ·  {entry.summary}"
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+_NONE = (
+    "its name or in what it does: type less of it, such as fuse, or clear the field to see what "
+    "fits the stage"
+)
 
 
-def _described(entry: CatalogEntry) -> str:
-    words, _, code = entry.code_only.partition(": ")
-    code_only = (words, code) if entry.code_only else None
-    return str(
-        render("pass_summary", name=entry.full_name, summary=entry.summary, code_only=code_only)
-    )
+def _card(entry: CatalogEntry, would: str) -> Card:
+    return {
+        "name": entry.full_name,
+        "title": visible(entry.name),
+        "tag": entry.group,
+        "summary": visible(entry.summary),
+        "would": would,
+    }
 
 
 class ReplayPanel(Panel):
@@ -273,11 +279,10 @@ _HINTS = {
     ParameterKind.PATTERNS: "a backend such as cublas, or the beginning of a pattern's name",
     ParameterKind.LAYOUTS: "relax.nn.conv2d: NHWC, OHWI",
     ParameterKind.LIST: "separated by commas",
-    ParameterKind.INT: "a whole number; none if it is empty",
-    ParameterKind.FLOAT: "a number; none if it is empty",
+    ParameterKind.INT: "a whole number, or nothing",
+    ParameterKind.FLOAT: "a number, or nothing",
 }
 _CHOOSING = (ParameterKind.FUNCTIONS, ParameterKind.NAMES, ParameterKind.VARS)
-_MOST_ROWS = 6
 
 
 class PassForm:
@@ -391,18 +396,19 @@ class PassForm:
             names = symbolic_names(session.current.module, function if of_it is not None else None)
             asked.placeholder = ", ".join(f"{name}=1" for name in names) or "no symbolic sizes"
         elif parameter.kind is ParameterKind.FUNCTIONS:
-            _keep(asked, [gvar.name_hint for gvar in session.current.module.functions], ())
+            asked.offer([g.name_hint for g in session.current.module.functions], asked.value)
         elif parameter.kind in _CHOOSING:
-            _keep(asked, params, ())
+            asked.offer(params, asked.value)
         elif parameter.kind is ParameterKind.PARAMS:
             arrays = [*session.call_inputs.params]
-            _keep(asked, arrays, [one for one in arrays if one in params], is_new)
+            asked.offer(arrays, params if is_new else asked.value)
 
 
 def _field(parameter: PassParameter) -> widgets.Widget:
     """Return the control of a parameter."""
     begin, kind = parameter.begins_with, parameter.kind
-    text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin or "")
+    text = ", ".join(map(str, begin)) if isinstance(begin, tuple) else str(begin)
+    text = "" if begin is None else text  # a browser rounds numbers of its number fields
     made: type[widgets.Widget] = widgets.Text
     options: dict[str, Any] = {"value": text, "placeholder": _HINTS.get(kind, "")}
     if kind is ParameterKind.BOOL:
@@ -414,11 +420,7 @@ def _field(parameter: PassParameter) -> widgets.Widget:
     elif kind is ParameterKind.FUNCTION:
         made, options = widgets.Dropdown, {}
     elif kind in (*_CHOOSING, ParameterKind.PARAMS):
-        made, options = widgets.SelectMultiple, {"rows": 2}
-    elif kind is ParameterKind.INT and isinstance(begin, int):
-        made, options = widgets.IntText, {"value": begin}
-    elif kind is ParameterKind.FLOAT and isinstance(begin, float | int):
-        made, options = widgets.FloatText, {"value": begin}
+        return classed(Chips(label=parameter.name), f"irviz-pass-{parameter.name}")
     elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
         made, options["options"] = widgets.Combobox, _TARGETS
     elif kind is ParameterKind.PATTERNS:
@@ -477,77 +479,3 @@ _READERS: dict[ParameterKind, Callable[[str], object]] = {
     ParameterKind.DIMS: parse_sizes,
     ParameterKind.LAYOUTS: _layouts,
 }
-
-
-def _keep(
-    select: widgets.SelectMultiple, names: list[str], first: object, is_new: bool = False
-) -> None:
-    """Set the options of a control, keeping its value if possible."""
-    chosen = first if is_new else select.value
-    if list(select.options) != names:
-        select.value = ()
-        select.options = names
-        select.rows = min(max(len(names), 2), _MOST_ROWS)
-    kept = tuple(name for name in names if name in chosen)  # type: ignore[operator]
-    if select.value != kept:
-        select.value = kept
-
-
-# --- suggested passes --------------------------------------------------------------------------
-#
-# Suggest passes of the course that apply to a stage, in the order of its chapters.
-
-
-@dataclass
-class _Contents:
-    """The contents of a module that passes look for."""
-
-    kinds: set[NodeKind] = dataclasses.field(default_factory=set)
-    operators: set[str] = dataclasses.field(default_factory=set)
-    has_dataflow: bool = False
-    has_fused: bool = False
-    has_prim_funcs: bool = False
-
-    def has(self, *names: str) -> bool:
-        """Tell whether there is one of these Relax operators."""
-        return any(f"relax.{name}" in self.operators for name in names)
-
-
-_SUGGESTIONS: Mapping[str, Callable[[_Contents], bool]] = {
-    "LegalizeOps": lambda found: NodeKind.OPERATOR in found.kinds,
-    "FoldConstant": lambda found: NodeKind.CONSTANT in found.kinds,
-    "AnnotateTIROpPattern": lambda found: found.has_prim_funcs,
-    "FuseOps": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "FuseTIR": lambda found: found.has_fused,
-    "FuseOpsByPattern": lambda found: NodeKind.OPERATOR in found.kinds,
-    "ConvertLayout": lambda found: found.has("nn.conv1d", "nn.conv2d"),
-    "ToMixedPrecision": lambda found: found.has("matmul", "nn.conv2d"),
-    "EliminateCommonSubexpr": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "CanonicalizeBindings": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "DeadCodeElimination": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "LambdaLift": lambda found: NodeKind.FUNCTION in found.kinds,
-    "RewriteDataflowReshape": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "CallTIRRewrite": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "ToNonDataflow": lambda found: found.has_dataflow,
-    "StaticPlanBlockMemory": lambda found: NodeKind.ALLOC in found.kinds,
-}
-
-
-def suggested_passes(stage: Stage) -> tuple[str, ...]:
-    """Return the names of applicable passes; none if the module cannot be read."""
-    try:
-        found = _contents(stage)
-    except Exception:  # why is said in the place of the picture
-        return ()
-    return tuple(name for name, fits in _SUGGESTIONS.items() if fits(found))
-
-
-def _contents(stage: Stage) -> _Contents:
-    found = _Contents(has_prim_funcs=bool(prim_funcs(stage.module)))
-    for name, function in relax_functions(stage.module).items():
-        found.has_fused |= "Primitive" in dict(attributes(function.attrs))
-        graph = graph_of(stage, name)
-        found.kinds |= {node.kind for node in graph.nodes}
-        found.operators |= {node.operator for node in graph.nodes}
-        found.has_dataflow |= any(one.kind is RegionKind.DATAFLOW_BLOCK for one in graph.regions)
-    return found

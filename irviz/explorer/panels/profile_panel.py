@@ -9,7 +9,6 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.effects import bisection_words
 from irviz.explorer.panels.form_controls import (
     CheckedField,
     button,
@@ -328,5 +327,6 @@ class BisectionPanel(Panel):
         return (state.bisection,)
 
     def _show(self, state: State) -> None:
-        kind = "irviz-error" if isinstance(state.bisection, str) else ""
-        self._found.value = paragraph(bisection_words(state.bisection), kind, "status")
+        found = state.bisection
+        words, kind = (found, "irviz-error") if isinstance(found, str) else (found.line, "")
+        self._found.value = paragraph(words, kind, "status")

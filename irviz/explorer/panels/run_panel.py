@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
+from tvm import tirx
 
 from irviz.errors import IrvizError
 from irviz.explorer import actions
@@ -20,9 +21,13 @@ from irviz.explorer.panels.form_controls import (
     show_if,
 )
 from irviz.explorer.panels.panel import Panel
+from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.ir.module_functions import function_named
+from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.build_module import BUILDS
+from irviz.runtime.prim_func_call import own_inputs
 from irviz.runtime.run_config import check_limits
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
@@ -34,21 +39,27 @@ class RunButton(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        run = self.button(
-            "Run",
-            "Build the shown stage and run it",
-            actions.Run(again=True),
-            "play",
-            "irviz-run",
+        self._run = self.button(
+            "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
         )
+        self._answer = html("irviz-answer")
         self._automatic = field(
             widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
         )
         self.sets(self._automatic, "runs_new_stages")
-        self.widget = widgets.HBox([run, self._automatic])
+        row = widgets.HBox([self._run, self._automatic])
+        self.widget = widgets.VBox([row, self._answer])
 
     def _show(self, state: State) -> None:
         self._automatic.value = state.runs_new_stages
+        is_running, given = bool(state.jobs.keys), answer(state)
+        self._run.description, self._run.icon = (
+            ("Cancel", "stop") if is_running else ("Run", "play")
+        )
+        self._answer.value = paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
+
+    def _press(self) -> None:
+        self.send(actions.Cancel() if self.state.jobs.keys else actions.Run(again=True))
 
 
 class RunPanel(Panel):
@@ -66,7 +77,7 @@ class RunPanel(Panel):
     def _parts(self, state: State) -> tuple[object, ...]:
         runs, stage_id = state.function_runs, state.stage_id
         result, error = runs.results.get(stage_id), runs.errors.get(stage_id, "")
-        return state.session.call_inputs.inputs, result, error, state.case
+        return state.session.call_inputs.inputs, state.function, result, error, state.case
 
     def _show(self, state: State) -> None:
         """Show the outputs of a run, or why there are none."""
@@ -82,13 +93,20 @@ class RunPanel(Panel):
         self._case.description = f"input (0 to {result.cases - 1})"
         shown = min(state.case, result.cases - 1)
         self._case.value = shown
-        array = input_of_case(state.session.call_inputs.inputs, shown)
+        array = input_of_case(_own(state), shown)
         image = None if array is None else as_image(array)
         is_classified = image is not None or result.labels is not None
         self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
         show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)
+
+
+def _own(state: State) -> Inputs:
+    """Return the inputs that the shown function takes."""
+    inputs, function = state.session.call_inputs.inputs, state.function
+    called = function_named(state.stage.module, function)
+    return own_inputs(called, inputs) if isinstance(called, tirx.PrimFunc) else inputs
 
 
 _GB = 10**9

@@ -15,6 +15,7 @@ from irviz.explorer.runner import Job
 from irviz.explorer.selected_node import ShownValue, selected_trace, selected_value
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.ir.module_functions import prim_funcs
 from irviz.model.runs.array_summary import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.units import format_duration
@@ -191,6 +192,12 @@ class ValuePanel(Panel):
             self.send(actions.SaveDrawing(self._drawing, self._file))
 
 
+_NO_VALUES = (
+    "Inside a PrimFunc no values are recorded and nothing is replaced: select a call of it in a "
+    "Relax function."
+)
+
+
 class RecordButton(Panel):
     """Records the values at every node of the current stage, and shows what that cost."""
 
@@ -207,11 +214,14 @@ class RecordButton(Panel):
         self.widget = widgets.VBox([self._record, self._cost])
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return state.can_record(state.stage_id), _cost_words(selected_trace(state))
+        return state.stage, state.function, selected_trace(state)
 
     def _show(self, state: State) -> None:
         show_if(self._record, state.can_record(state.stage_id))
-        self._cost.value = paragraph(_cost_words(selected_trace(state)), "irviz-hint")
+        words = _cost_words(selected_trace(state))
+        if state.function in prim_funcs(state.stage.module):
+            words = _NO_VALUES
+        self._cost.value = paragraph(words, "irviz-hint")
 
 
 def _drawn(engine: Worker, draw: Callable[[], Figure], _: Job) -> Figure | str:

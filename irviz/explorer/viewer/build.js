@@ -7,7 +7,9 @@ import { failIfStale } from "./stale_bundles.js";
 const isCheck = process.argv.includes("--check");
 
 const { outputFiles } = await build({
-  entryPoints: ["viewer.tsx", "viewer.css"].map((name) => `src/${name}`),
+  entryPoints: ["chips.tsx", "pass_choice.tsx", "viewer.tsx", "viewer.css"].map(
+    (name) => `src/${name}`,
+  ),
   outdir: "static",
   bundle: true,
   minify: true,

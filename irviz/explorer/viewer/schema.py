@@ -48,10 +48,10 @@ class Heading(TypedDict):
 class StageRow(TypedDict):
     """A stage in the tree; `depth` is how far it is indented.
 
-    `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
-    "running" or "". `time` is how long the pass took, or an input of the run. `speed` says how many
-    times as fast as before its schedule a PrimFunc is, "" where that was not measured, and `share`
-    is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
+    `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "warn",
+    "bad", "running" or "". `time` is how long the pass took, or an input of the run. `speed` says
+    how many times as fast as before its schedule a PrimFunc is, "" where that was not measured, and
+    `share` is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
     unknown.
     """
 
@@ -351,7 +351,8 @@ class Status(TypedDict):
     """What was said last, what is being done, and what is asked; `progress` is words.
 
     `making` is the name of a file that is being made, `drawing` the id of a stage that is being
-    drawn; "" for none.
+    drawn; "" for none. `answer` is what the stage's last run gave, and `answerKind` is "good",
+    "warn", "bad" or "". `found` says which pass or difference was looked for and found.
     """
 
     words: str
@@ -362,6 +363,9 @@ class Status(TypedDict):
     making: str
     drawing: str
     verdict: str
+    answer: str
+    answerKind: str
+    found: str
     question: str
     canDiffer: bool
     isDimmed: bool
@@ -447,6 +451,41 @@ class ViewerTraits(WrittenTraits):
     tabs: list[str]
     forms: Annotated[dict[str, Any], dict[str, str]]
     clipboard: Clipboard
+
+
+class Card(TypedDict):
+    """A pass that can be chosen: its unique `name`, its `title`, its group and what it does.
+
+    `would` says what it would change, "" where that is not known.
+    """
+
+    name: str
+    title: str
+    tag: str
+    summary: str
+    would: str
+
+
+class PassChoiceTraits:
+    """The traits of the choice of a pass.
+
+    The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.
+    `cards` are those that fit the words `answered`.
+    """
+
+    value: str
+    chosen: str
+    cards: list[Card]
+    answered: str
+    placeholder: str
+
+
+class ChipTraits:
+    """The traits of a choice of several names; the page writes `value`."""
+
+    options: list[str]
+    value: list[str]
+    label: str
 
 
 class RecordedView(TypedDict):

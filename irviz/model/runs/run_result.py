@@ -56,6 +56,16 @@ class RunResult:
         return len(self.outputs[0]) if self.outputs else 0
 
     @cached_property
+    def nans(self) -> NDArray[np.int64]:
+        """How many NaN the outputs of each case have."""
+        counts = np.zeros(self.cases, np.int64)
+        for output in self.outputs:
+            if is_numeric(output.dtype) and output.size:
+                # only a NaN differs from itself
+                counts += (output != output).reshape(len(output), -1).sum(axis=1)
+        return counts
+
+    @cached_property
     def classes(self) -> NDArray[np.int64] | None:
         """The predicted class of each case, None if the first output is not a row of scores."""
         if not self.outputs:

@@ -114,3 +114,9 @@ class Trace:
     def first_not_finite(self) -> NodeId | None:
         """The first node whose value contains a NaN or infinity, None if there is none."""
         return next((one for one, visit in self.visits.items() if not visit.value.is_finite), None)
+
+    @property
+    def first_nan(self) -> NodeId | None:
+        """The first node whose value contains a NaN, None if there is none."""
+        values = ((node, visit.value) for node, visit in self.visits.items())
+        return next((node for node, one in values if any(s.nans for s in one.summaries)), None)

@@ -177,7 +177,9 @@ def _flag(value: Any) -> bool:
 
 
 def _whole(value: Any) -> int:
-    return int(_instance(value, numbers.Integral))
+    whole = int(_instance(value, numbers.Integral))
+    _require(-(2**63) <= whole < 2**63)
+    return whole
 
 
 def _text(value: Any) -> str:

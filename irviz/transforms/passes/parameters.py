@@ -26,7 +26,7 @@ class ParameterKind(enum.Enum):
     """What a parameter takes, as plain values that a form can give."""
 
     BOOL = "true or false"
-    INT = "a whole number"
+    INT = "a whole number of 64 bits"
     FLOAT = "a number"
     STR = "text"
     CHOICE = "one of a few values"

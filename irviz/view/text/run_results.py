@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.runs.array_diff import Verdict
 from irviz.model.runs.divergence import Divergence, NodeDifference
+from irviz.model.runs.trace import Trace
 
 _BADGES: dict[Verdict, tuple[str, str]] = {
     Verdict.EQUAL: ("=", "good"),
@@ -68,7 +69,7 @@ class RunBadge(NamedTuple):
 
     Attributes:
         words: A sign and words: how it compares with the first stage's.
-        kind: "good", "bad", "running", or "" for none of these.
+        kind: "good", "warn", "bad", "running", or "" for none of these.
         details: All that is known of the comparison.
         run: The run in one line.
     """
@@ -91,12 +92,58 @@ def run_badge(result: RunResult | None, comparison: Comparison | None, error: st
         return RunBadge("not run")
     run = run_summary(result)
     if result.origin is not None and (comparison is None or result.origin.is_different):
-        return _origin_badge(result.origin, run)
-    if comparison is None:
-        return RunBadge("● reference", "good", run=run)
-    sign, kind = _BADGES[comparison.verdict]
-    words = f"{sign} {comparison_summary(comparison)}"
-    return RunBadge(words, kind, comparison_details(comparison), run)
+        badge = _origin_badge(result.origin, run)
+    elif comparison is None:
+        badge = RunBadge("● reference", "good", run=run)
+    else:
+        sign, kind = _BADGES[comparison.verdict]
+        words = f"{sign} {comparison_summary(comparison)}"
+        badge = RunBadge(words, kind, comparison_details(comparison), run)
+    if badge.kind != "good" or not result.nans.any():
+        return badge
+    return badge._replace(words=f"⚠ {badge.words[2:]}, {result.nans.sum():,} NaN", kind="warn")
+
+
+def run_answer(
+    result: RunResult | None,
+    comparison: Comparison | None,
+    reference: str,
+    error: str,
+    trace: Trace | None = None,
+) -> RunBadge:
+    """Return what a run gave, in one line: `✓ equal to 0 · 356 of 360 right · 94 µs`.
+
+    Args:
+        comparison: How the results compare with those of the stage `reference`, if they are.
+        error: Why there is no result, "" if there is one.
+        trace: The values of the nodes, if they were recorded: they tell where a NaN comes from.
+    """
+    if error:
+        return RunBadge(f"✕ failed: {error.strip().splitlines()[0]}", "bad")
+    if result is None:
+        return RunBadge("")
+    sign, kind, facts = "✓", "good", ["ran"]
+    if comparison is not None:
+        verdict, preposition = comparison.verdict, _PREPOSITIONS[comparison.verdict]
+        sign, kind = ("✓", "good") if _BADGES[verdict][1] == "good" else _BADGES[verdict]
+        rest = comparison_summary(comparison).removeprefix(verdict.value)
+        facts = [f"{verdict.value} {preposition} {reference}{rest}"]
+    if count := result.nans.sum():
+        node = None if trace is None else trace.first_nan
+        where = "" if node is None else f", first at {node_path(node)}"
+        sign, kind = ("⚠", "warn") if kind == "good" else (sign, kind)
+        facts = [f"{count:,} NaN{where}", *(facts if comparison is not None else ())]
+    if result.correct is not None:
+        facts.append(f"{result.correct} of {result.cases} right")
+    return RunBadge(f"{sign} {' · '.join([*facts, format_duration(result.seconds)])}", kind)
+
+
+_PREPOSITIONS = {
+    Verdict.EQUAL: "to",
+    Verdict.CLOSE: "of",
+    Verdict.DIFFERENT: "from",
+    Verdict.INCOMPARABLE: "with",
+}
 
 
 def origin_summary(verdict: OriginVerdict) -> str:

@@ -10,7 +10,7 @@ from tvm import ir, relax, tirx
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
-from irviz.explorer.actions import SetInputs, SetSession
+from irviz.explorer.actions import Focus, SetInputs, SetSession
 from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.runtime.argument_lists import plan_inputs
 from irviz.session.session import Session
@@ -315,3 +315,15 @@ def test_names_are_text_and_no_html(hosted):
     host = hosted(relax.Function([x], relax.SeqExpr([], x), x.ty))
     assert "<img" not in host.shown
     assert "&lt;img src=x&gt;: Tensor[(2,)] random" in host.shown
+
+
+def test_inputs_that_were_given_to_another_function_are_not_said_to_be_used(desk_class):
+    """A PrimFunc takes arrays by the names of its parameters, and random numbers for others."""
+    desk = desk_class(Session(MyModule, params=PARAMS, inputs=X), InputsPanel)
+    source = desk.find("irviz-inputs-source")
+    assert source.label == "as given"
+    desk.dispatch(Focus("relu0"))
+    assert source.label == "random, as nothing given fits"
+    assert "random, seed 0" in desk.text("irviz-inputs-line")
+    desk.dispatch(Focus("main"))
+    assert source.label == "as given"

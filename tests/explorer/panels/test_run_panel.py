@@ -91,6 +91,18 @@ def test_what_a_run_gave_is_shown_case_by_case(tab):
     assert desk.sees("irviz-input-picture")
 
 
+def test_what_a_prim_func_gave_is_shown_without_the_digit_and_the_class_of_another_function(tab):
+    desk = tab(mlp())
+    desk.press("Run")
+    assert desk.sees("irviz-input-picture")
+    desk.dispatch(Focus("relu0"))
+    assert "Not run yet" in desk.outputs
+    desk.press("Run")
+    assert "output 0: 1×8" in desk.outputs
+    assert "predicted class" not in desk.outputs
+    assert not desk.sees("irviz-input-picture")
+
+
 def test_why_a_stage_cannot_be_run_is_shown(tab):
     desk = tab(mlp(inputs=np.zeros((2, 3), np.float32), labels=None))
     desk.press("Run")

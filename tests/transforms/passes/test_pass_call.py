@@ -175,7 +175,8 @@ def test_a_callback_can_be_given_from_code():
     ("name", "arguments", "words"),
     [
         ("FuseOps", {"fuse_opt_level": "2"}, "fuse_opt_level of FuseOps is '2', and takes a whole"),
-        ("FuseOps", {"fuse_opt_level": True}, "is True, and takes a whole number: give 2"),
+        ("FuseOps", {"fuse_opt_level": True}, "is True, and takes a whole number of 64 bits: "),
+        ("FuseOps", {"fuse_opt_level": 2**63}, "is 9223372036854775808, and takes a whole number"),
         ("FuseOps", {"level": 2}, "no parameter 'level'; its parameters are 'fuse_opt_level'"),
         ("FoldConstant", {"level": 2}, "FoldConstant has no parameter 'level'; it takes none"),
         ("EliminateCommonSubexpr", {"call_only": 1}, "is 1, and takes true or false: give True"),

@@ -13,6 +13,7 @@ from irviz.view.text.run_results import (
     comparison_details,
     comparison_summary,
     outputs_html,
+    run_answer,
     run_badge,
     run_summary,
 )
@@ -197,3 +198,53 @@ def test_many_scores_are_numbers():
 def test_a_badge_says_where_a_model_first_differs_from_torch():
     details = run_badge(of_torch(comparison(Verdict.DIFFERENT, 2)), None, "").details
     assert details == "differs from torch, max |Δ| 2, 0 of 0 numbers; first at <lv1>"
+
+
+# --- what a run gave ---------------------------------------------------------------------------
+
+
+def answer(result, found=None, error="", trace=None):
+    return run_answer(result, found, "0", error, trace)
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "kind"),
+    [
+        (None, "✓ ran · 1 ms", "good"),
+        (comparison(Verdict.EQUAL), "✓ equal to 0 · 1 ms", "good"),
+        (
+            comparison(Verdict.CLOSE, 9.5e-07),
+            "✓ within tolerance of 0, max |Δ| 9.5e-07 · 1 ms",
+            "good",
+        ),
+        (comparison(Verdict.DIFFERENT, 0.5), "≠ different from 0, max |Δ| 0.5 · 1 ms", "bad"),
+        (
+            comparison(Verdict.INCOMPARABLE, reason="<shapes>"),
+            "? not comparable with 0: <shapes> · 1 ms",
+            "bad",
+        ),
+    ],
+)
+def test_an_answer_says_how_the_results_compare_and_how_long_a_case_takes(found, text, kind):
+    given = answer(scores(3), found)
+    assert (given.words, given.kind) == (text, kind)
+
+
+def test_an_answer_has_how_many_are_right_and_why_a_run_failed():
+    assert answer(scores(3, label=3)).words == "✓ ran · 1 of 1 right · 1 ms"
+    failed = answer(None, error="no such input\nat line 3")
+    assert (failed.words, failed.kind) == ("✕ failed: no such input", "bad")
+    assert answer(None).words == ""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn"])
+def test_nan_among_the_results_is_never_good(dtype):
+    result = RunResult((np.full((2, 3, 4), np.nan, np.dtype(dtype)),), 0.001)
+    for found in (None, comparison(Verdict.EQUAL)):
+        badge = run_badge(result, found, "")
+        assert badge.words.startswith("⚠")
+        assert "24 NaN" in badge.words
+        assert badge.kind == "warn"
+    assert answer(result).words == "⚠ 24 NaN · 1 ms"
+    assert answer(result, comparison(Verdict.EQUAL)).words == "⚠ 24 NaN · equal to 0 · 1 ms"
+    assert answer(result, comparison(Verdict.DIFFERENT, 1.0)).kind == "bad"

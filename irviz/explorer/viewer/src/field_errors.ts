@@ -1,7 +1,7 @@
 // Words below a field of a form say what is wrong with it: the field is marked and gets the focus.
 
 const WRONG = "irviz-wrong";
-const FIELDS = "input, select, textarea";
+const FIELDS = "input, select, textarea, .irviz-chip";
 let count = 0;
 
 /** Follow the wrong fields of a form until the returned function is called. */

@@ -53,6 +53,20 @@ export const KEYS: readonly Key[] = [
     words: "compare with the stage before, and back",
     run: (state) => compareWithParent(state),
   },
+  {
+    keys: ["Ctrl+z"],
+    words: "undo the last change to the stages",
+    run(state) {
+      if (state.canUndo.peek()) state.ask({ action: "Undo" });
+    },
+  },
+  {
+    keys: ["Ctrl+Shift+z"],
+    words: "redo it",
+    run(state) {
+      if (state.canRedo.peek()) state.ask({ action: "Redo" });
+    },
+  },
   { keys: ["n"], words: "the next change", run: (state) => goToChange(state, 1) },
   { keys: ["p"], words: "the change before", run: (state) => goToChange(state, -1) },
   { keys: ["["], words: "back to what was looked at", run: (state) => state.goBack(-1) },
@@ -126,10 +140,17 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Everywhere", keys: ["Shift+F10"], words: "the menu of a node or stage" },
 ];
 
-/** Name the key of an event: `Alt+Shift+ArrowLeft`. Otherwise Shift is part of the character. */
-export function nameOf(event: Pick<KeyboardEvent, "key" | "altKey" | "shiftKey">): string {
+type KeyPress = Pick<KeyboardEvent, "key" | "altKey" | "shiftKey" | "ctrlKey" | "metaKey">;
+
+const isCommand = ({ ctrlKey, metaKey }: KeyPress) => ctrlKey || metaKey;
+
+/** Name the key of an event: `Alt+Shift+ArrowLeft`; ⌘ is Ctrl. Otherwise Shift is part of the
+ * character. */
+export function nameOf(event: KeyPress): string {
   const { key, altKey, shiftKey } = event;
-  return altKey ? `Alt+${shiftKey ? "Shift+" : ""}${key}` : key;
+  const shift = shiftKey ? "Shift+" : "";
+  if (isCommand(event)) return `Ctrl+${shift}${key.toLowerCase()}`;
+  return altKey ? `Alt+${shift}${key}` : key;
 }
 
 /** Tell whether what has the focus takes characters, so that keys are text. */
@@ -141,16 +162,17 @@ function takesText(target: EventTarget | null): boolean {
 }
 
 /** Do what a key stands for; keys of forms and texts are theirs, but for an Escape that they have no
- * use for, and none is left to the notebook. */
+ * use for, and none is left to the notebook but those with Ctrl. */
 export function pressKey(state: State, root: HTMLElement, event: KeyboardEvent) {
-  if (event.ctrlKey || event.metaKey) return; // the browser's and the notebook's
-  event.stopPropagation();
   const target = event.composedPath()[0] ?? null;
   const inside = (parts: string) => target instanceof Element && target.closest(parts) !== null;
   const name = nameOf(event);
-  const isTheirs = name !== "Escape" && (inside(".irviz-form") || takesText(target));
-  if (event.defaultPrevented || isTheirs || inside("dialog")) return;
   const found = KEYS.find(({ keys }) => keys.includes(name));
+  const isText = takesText(target);
+  if (isCommand(event) && (isText || !found)) return; // the browser's and the notebook's
+  event.stopPropagation();
+  const isTheirs = isText || (!isCommand(event) && inside(".irviz-form"));
+  if (event.defaultPrevented || (isTheirs && name !== "Escape") || inside("dialog")) return;
   if (!found) return;
   event.preventDefault();
   found.run(state, root);

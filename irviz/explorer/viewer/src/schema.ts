@@ -16,10 +16,10 @@ export interface Heading {
 
 /** A stage in the tree; `depth` is how far it is indented.
  *
- * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "bad",
- * "running" or "". `time` is how long the pass took, or an input of the run. `speed` says how many
- * times as fast as before its schedule a PrimFunc is, "" where that was not measured, and `share`
- * is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
+ * `verdict` says how its results compare, after a sign, and `verdictKind` is "good", "warn",
+ * "bad", "running" or "". `time` is how long the pass took, or an input of the run. `speed` says
+ * how many times as fast as before its schedule a PrimFunc is, "" where that was not measured, and
+ * `share` is that of the fastest stage. `changes` is the number of changes to its parent, -1 where
  * unknown. */
 export interface StageRow {
   id: string;
@@ -279,7 +279,8 @@ export interface Found {
 /** What was said last, what is being done, and what is asked; `progress` is words.
  *
  * `making` is the name of a file that is being made, `drawing` the id of a stage that is being
- * drawn; "" for none. */
+ * drawn; "" for none. `answer` is what the stage's last run gave, and `answerKind` is "good",
+ * "warn", "bad" or "". `found` says which pass or difference was looked for and found. */
 export interface Status {
   words: string;
   isError: boolean;
@@ -289,6 +290,9 @@ export interface Status {
   making: string;
   drawing: string;
   verdict: string;
+  answer: string;
+  answerKind: string;
+  found: string;
   question: string;
   canDiffer: boolean;
   isDimmed: boolean;
@@ -367,6 +371,36 @@ export interface ViewerTraits {
   tabs: string[];
   forms: Record<string, string>;
   clipboard: Clipboard;
+}
+
+/** A pass that can be chosen: its unique `name`, its `title`, its group and what it does.
+ *
+ * `would` says what it would change, "" where that is not known. */
+export interface Card {
+  name: string;
+  title: string;
+  tag: string;
+  summary: string;
+  would: string;
+}
+
+/** The traits of the choice of a pass.
+ *
+ * The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.
+ * `cards` are those that fit the words `answered`. */
+export interface PassChoiceTraits {
+  value: string;
+  chosen: string;
+  cards: Card[];
+  answered: string;
+  placeholder: string;
+}
+
+/** The traits of a choice of several names; the page writes `value`. */
+export interface ChipTraits {
+  options: string[];
+  value: string[];
+  label: string;
 }
 
 /** The traits that change with the function, the stage and the stage compared with. */

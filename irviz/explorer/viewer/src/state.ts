@@ -82,6 +82,8 @@ export interface State extends Shared {
   /** Whether the flame graph of the passes is shown. */
   readonly areTimesOpen: Signal<boolean>;
   readonly isInspectorOpen: Signal<boolean>;
+  /** Whether what the run gives is shown over the graph. */
+  readonly wantsAnswer: Signal<boolean>;
   readonly isLarge: Signal<boolean>;
   readonly isFull: Signal<boolean>;
   /** The node whose menu is asked for, and where; null for none. */
@@ -277,6 +279,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     isHelpOpen: signal(false),
     areTimesOpen: signal(false),
     isInspectorOpen: signal(true),
+    wantsAnswer: signal(false),
     isLarge: signal(false),
     isFull: signal(false),
     menu: signal(null),

@@ -54,29 +54,64 @@ export function Banner({ state }: { state: State }) {
   );
 }
 
-/** Say what takes long, and let it be cancelled. */
+/** Say over the graph which pass or difference was found, until that is closed. */
+export function Finding({ state }: { state: State }) {
+  const { found } = state.status.value;
+  const closed = useSignal("");
+  useEffect(() => {
+    if (!found) closed.value = ""; // what is found again is said again
+  }, [found]);
+  if (!found || found === closed.value) return null;
+  const close = () => {
+    closed.value = found;
+  };
+  return <Closable class="irviz-finding" words={found} close={close} />;
+}
+
+/** Words that stand over the graph until they are closed. */
+export function Closable(props: { class: string; kind?: string; words: string; close(): void }) {
+  return (
+    <div class={props.class}>
+      <p class={props.kind} role="status">
+        {props.words}
+      </p>
+      <Button icon="close" title="Close" onPress={props.close} />
+    </div>
+  );
+}
+
+export function cancel(state: State) {
+  state.asked.value = "";
+  state.ask({ action: "Cancel" });
+}
+
+/** Say what takes long, and let it be cancelled, unless the toolbar has Cancel in place of Run. */
 function Work({ state, words }: { state: State; words: string }) {
+  const { job, waiting } = state.status.value;
+  const hasCancel = state.shows("toolbar") && (job !== "" || waiting > 0);
   return (
     <div class="irviz-job">
       <span class="irviz-spinner" aria-hidden="true" />
       <span role="status">{words}</span>
-      <Button
-        icon="stop"
-        title="End what is running"
-        isDisabled={!state.can("Cancel")}
-        onPress={() => {
-          state.asked.value = "";
-          state.ask({ action: "Cancel" });
-        }}
-      >
-        Cancel
-      </Button>
+      {!hasCancel && (
+        <Button
+          icon="stop"
+          title="End what is running"
+          isDisabled={!state.can("Cancel")}
+          onPress={() => cancel(state)}
+        >
+          Cancel
+        </Button>
+      )}
     </div>
   );
 }
 
 function Job({ state }: { state: State }) {
-  const { job, progress, waiting, making } = state.status.value;
+  const { progress, waiting } = state.status.value;
+  // of what a lost kernel did nothing more is heard
+  const isLost = state.host.connection.value === "lost";
+  const { job, making } = isLost ? { job: "", making: "" } : state.status.value;
   const isSlow = useLate(job !== "", PATIENCE, job);
   const drawn = useAwaitedStage(state);
   const doing = making ? `making ${making}` : isSlow ? job : "";

@@ -1,6 +1,31 @@
-// Light or dark: as the notebook is, else as the system is.
+// Light or dark: as the reader chose, else as the notebook is, else as the system is.
 
+import { effect, signal } from "@preact/signals";
 import type { State } from "./state";
+
+export const THEMES = ["system", "light", "dark"] as const;
+type Theme = (typeof THEMES)[number];
+const KEY = "irviz-theme";
+
+/** What was chosen, in any viewer of this browser. */
+export const chosenTheme = signal<Theme>(storedTheme());
+
+function storedTheme(): Theme {
+  try {
+    return THEMES.find((one) => one === localStorage.getItem(KEY)) ?? "system";
+  } catch {
+    return "system"; // the browser keeps nothing for this page
+  }
+}
+
+export function chooseTheme(theme: Theme) {
+  chosenTheme.value = theme;
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // it holds as long as the page
+  }
+}
 
 /** Follow the theme until the function that is returned is called. */
 export function followTheme(state: State): () => void {
@@ -8,13 +33,16 @@ export function followTheme(state: State): () => void {
   const tell = () => {
     const { jpThemeLight, theme } = document.body.dataset; // of JupyterLab, and of marimo
     const isVsCode = /\bvscode-(dark|light)\b/.exec(document.body.className);
-    const isDark = jpThemeLight
-      ? jpThemeLight === "false"
-      : isVsCode
-        ? isVsCode[1] === "dark"
-        : theme
-          ? theme === "dark"
-          : system.matches;
+    const isDark =
+      chosenTheme.value !== "system"
+        ? chosenTheme.value === "dark"
+        : jpThemeLight
+          ? jpThemeLight === "false"
+          : isVsCode
+            ? isVsCode[1] === "dark"
+            : theme
+              ? theme === "dark"
+              : system.matches;
     if (isDark !== state.isDark.peek()) state.set("isDark", isDark);
   };
   const observer = new MutationObserver(tell);
@@ -22,8 +50,9 @@ export function followTheme(state: State): () => void {
     attributeFilter: ["data-jp-theme-light", "data-theme", "class"],
   });
   system.addEventListener("change", tell);
-  tell();
+  const stop = effect(tell);
   return () => {
+    stop();
     observer.disconnect();
     system.removeEventListener("change", tell);
   };

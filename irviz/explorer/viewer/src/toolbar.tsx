@@ -8,9 +8,11 @@ import { openMenuBelow } from "./menu";
 import { showWhole } from "./node_actions";
 import { groupsAround, type OpenGroup } from "./open_groups";
 import { toggleLargeType } from "./picture_view";
+import { RunButton } from "./run_button";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
+import { chooseTheme, chosenTheme, THEMES } from "./theme";
 
 const LAYOUTS: readonly { layout: Layout; label: string; words: string }[] = [
   { layout: "graph", label: "Graph", words: "Show the graph" },
@@ -256,6 +258,22 @@ function colourChoices(state: State): MenuItem[] {
 const DIFFERENCE = { on: "Show all alike", off: "First difference" };
 const differenceLabel = (state: State) => DIFFERENCE[state.status.value.isDimmed ? "on" : "off"];
 
+/** The theme, and how large the type is. */
+const looks = (state: State): MenuItem[] => [
+  ...THEMES.map((theme) => ({
+    label: theme === "system" ? "Theme of the system or notebook" : `Always ${theme}`,
+    isChecked: chosenTheme.peek() === theme,
+    isSeparate: theme === "system",
+    run: () => chooseTheme(theme),
+  })),
+  {
+    label: "Large type",
+    isSeparate: true,
+    isChecked: state.isLarge.peek(),
+    run: () => toggleLargeType(state),
+  },
+];
+
 function toggleFull(state: State) {
   state.isFull.value = !state.isFull.peek();
 }
@@ -314,12 +332,7 @@ function everything(state: State): MenuItem[] {
       },
     });
   }
-  add({
-    label: "Large type",
-    isSeparate: true,
-    isChecked: state.isLarge.peek(),
-    run: () => toggleLargeType(state),
-  });
+  items.push(...looks(state));
   add({
     label: state.isFull.peek() ? "Leave full screen" : "Full screen",
     hint: "f",
@@ -336,7 +349,7 @@ function everything(state: State): MenuItem[] {
 }
 
 function Tools({ state }: { state: State }) {
-  const { canDiffer, job } = state.status.value;
+  const { canDiffer } = state.status.value;
   const isLive = state.host.isLive;
   const other = state.isComparing.value ? "A" : "the initial module";
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
@@ -367,17 +380,7 @@ function Tools({ state }: { state: State }) {
           <span class="irviz-label">Colour</span>
         </Button>
       )}
-      {isLive && (
-        <Button
-          icon="run"
-          title="Run this stage on the inputs, and compare its results with the first stage's"
-          class="irviz-primary"
-          isDisabled={!state.can("Run") || job !== ""}
-          onPress={() => state.ask({ action: "Run", again: true })}
-        >
-          <span class="irviz-label">Run</span>
-        </Button>
-      )}
+      {isLive && <RunButton state={state} />}
     </div>
   );
 }
@@ -392,11 +395,11 @@ export function Toolbar({ state }: { state: State }) {
       <Tools state={state} />
       <div class="irviz-tools irviz-view-tools">
         <Button
-          icon="large"
-          title="Large type, for a projector"
+          icon="theme"
+          title="Light or dark, and large type for a projector"
           class="irviz-from-roomy"
-          isPressed={state.isLarge.value}
-          onPress={() => toggleLargeType(state)}
+          hasMenu
+          onPress={(event) => openMenuBelow(state, event, "Looks", looks(state))}
         />
         <Button
           icon={state.isFull.value ? "unfull" : "full"}

@@ -19,11 +19,12 @@ import { showPage } from "./offline_page";
 import { makeSizes, type Sizes } from "./pane_sizes";
 import { PassTimes } from "./pass_times";
 import { Rail } from "./rail";
+import { RunAnswer } from "./run_button";
 import type { Download, Recording } from "./schema";
 import { ScriptPane } from "./script_pane";
 import { Splitter } from "./splitter";
 import { createState, hasText, type State } from "./state";
-import { Banner, Status } from "./status";
+import { Banner, Finding, Status } from "./status";
 import { hideStill } from "./still_picture";
 import { followTheme } from "./theme";
 import { Toolbar } from "./toolbar";
@@ -38,6 +39,8 @@ function Centre({ state, sizes }: { state: State; sizes: Sizes }) {
   const loops = layout === "graph" ? null : state.scene.value.loops;
   return (
     <div class="irviz-centre" data-both={hasGraph && hasScript ? "" : undefined}>
+      <Finding state={state} />
+      <RunAnswer state={state} />
       {hasGraph && loops && <LoopsPane state={state} loops={loops} />}
       {hasGraph && !loops && <GraphPane state={state} />}
       {hasGraph && hasScript && (

@@ -10,10 +10,13 @@ import type { State } from "../src/state";
 test("each key stands for one thing", () => {
   const all = KEYS.flatMap(({ keys }) => keys);
   assert.equal(new Set(all).size, all.length);
-  assert.equal(nameOf({ key: "ArrowLeft", altKey: true, shiftKey: false }), "Alt+ArrowLeft");
-  assert.equal(nameOf({ key: "?", altKey: false, shiftKey: true }), "?");
-  const skipping = { key: "ArrowLeft", altKey: true, shiftKey: true };
+  const none = { altKey: false, shiftKey: false, ctrlKey: false, metaKey: false };
+  assert.equal(nameOf({ ...none, key: "ArrowLeft", altKey: true }), "Alt+ArrowLeft");
+  assert.equal(nameOf({ ...none, key: "?", shiftKey: true }), "?");
+  const skipping = { ...none, key: "ArrowLeft", altKey: true, shiftKey: true };
   assert.equal(nameOf(skipping), "Alt+Shift+ArrowLeft");
+  assert.equal(nameOf({ ...none, key: "z", metaKey: true }), "Ctrl+z");
+  assert.equal(nameOf({ ...none, key: "Z", ctrlKey: true, shiftKey: true }), "Ctrl+Shift+z");
 });
 
 test("keys go round in a menu, and a letter leads to the next item that begins with it", () => {

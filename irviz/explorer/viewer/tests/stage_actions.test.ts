@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { ViewerMessage } from "../src/schema";
-import { stepStage } from "../src/stage_actions";
+import { compareWithParent, stepStage } from "../src/stage_actions";
 import type { State } from "../src/state";
 
 /** A chain of stages 0 to 4, of which 2 changed nothing, and what is asked for. */
@@ -18,7 +18,8 @@ function chain(shown: string, reference: string) {
   const of = (value: unknown) => ({ value, peek: () => value });
   const state = {
     ...{ rows: of(rows), scene: of(scene), current: of(rows.find((row) => row.isShown)) },
-    ...{ asked: of(""), hidesSame: of(false), can: () => true },
+    ...{ asked: of(""), hidesSame: of(false), isComparing: of(reference !== "") },
+    can: () => true,
     ask: (message: ViewerMessage) => asked.push(message),
   } as unknown as State;
   return { state, asked };
@@ -47,4 +48,13 @@ test("a comparison with the stage before goes along with a step, another one kee
   const pinned = chain("2", "0");
   stepStage(pinned.state, 1);
   assert.deepEqual(pinned.asked, [checkout("3")]);
+});
+
+test("the first stage is compared with none, which is said", () => {
+  const first = chain("0", "");
+  compareWithParent(first.state);
+  assert.deepEqual(
+    first.asked.map(({ action }) => action),
+    ["Say"],
+  );
 });

@@ -1,0 +1,129 @@
+"""Passes that are worth trying on a stage, and what they would change."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from tvm import ir
+
+from irviz.explorer.stage_rows import FEW_NODES
+from irviz.explorer.state import Preview, PreviewKey, TrialsKey
+from irviz.ir.labels import attributes
+from irviz.ir.module_functions import prim_funcs, relax_functions
+from irviz.model.graph.graph import NodeKind, RegionKind
+from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import diff_modules
+from irviz.transforms.apply_transform import Change, try_transform
+from irviz.transforms.passes.catalog import find
+from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.stage import Stage
+
+_MOST_MARKED = 2000
+"""In functions with more bindings, changed nodes are not marked."""
+
+
+def preview(key: PreviewKey) -> Preview:
+    """Try a transform in the worker; return what it would change, and which nodes."""
+    stage, transform = key.stage, key.transform
+    tried = transform.tried_as
+    outcome = None
+    if tried is not None:
+        outcome = try_transform(stage.module, tried, compare=partial(_change, key.function))
+    if outcome is not None and outcome.error:
+        return Preview(key, f"it would fail: {outcome.error}", is_error=True)
+    if outcome is None or outcome.change is None:
+        return Preview(key, "it cannot be tried apart: apply it to see what it changes")
+    words, nodes = outcome.change
+    return Preview(key, f"it would change{':' if words != 'nothing' else ''} {words}", nodes=nodes)
+
+
+def _change(function: str, before: ir.IRModule, after: ir.IRModule) -> Change:
+    """Return what differs, and the nodes of a function that are removed, changed or replaced."""
+    found = diff_modules(Stage("0", before), Stage("1", after))
+    nodes = [
+        node
+        for one in found.functions
+        if one.before == function and len(one.nodes) <= _MOST_MARKED
+        for each in one.changed_nodes
+        for node in each.before
+    ]
+    return Change(found.summary, tuple(nodes))
+
+
+def iter_trials(key: TrialsKey) -> Iterator[Mapping[str, str]]:
+    """Try the suggested passes on a small function, and yield by name what each would do."""
+    if len(graph_of(key.stage, key.function).nodes) > FEW_NODES:
+        return
+    for name in suggested_passes(key.stage):
+        entry = find(name)
+        is_quick = not (entry.is_measured or entry.evaluates_code)
+        if is_quick and not any(one.is_required for one in entry.parameters):
+            found = preview(PreviewKey(key.stage, key.function, named_pass(name)))
+            yield {entry.full_name: _outcome(found)}
+
+
+def _outcome(found: Preview) -> str:
+    """Return what a trial found, in a few words."""
+    if found.is_error:
+        return "would fail"
+    if found.nodes:
+        return f"would change {len(found.nodes)} node{'s' * (len(found.nodes) > 1)}"
+    return "would change nothing" if found.words.endswith("nothing") else "would change functions"
+
+
+@dataclass
+class _Contents:
+    """The contents of a module that passes look for."""
+
+    kinds: set[NodeKind] = dataclasses.field(default_factory=set)
+    operators: set[str] = dataclasses.field(default_factory=set)
+    has_dataflow: bool = False
+    has_fused: bool = False
+    has_prim_funcs: bool = False
+
+    def has(self, *names: str) -> bool:
+        """Tell whether there is one of these Relax operators."""
+        return any(f"relax.{name}" in self.operators for name in names)
+
+
+_SUGGESTIONS: Mapping[str, Callable[[_Contents], bool]] = {
+    "LegalizeOps": lambda found: NodeKind.OPERATOR in found.kinds,
+    "FoldConstant": lambda found: NodeKind.CONSTANT in found.kinds,
+    "AnnotateTIROpPattern": lambda found: found.has_prim_funcs,
+    "FuseOps": lambda found: NodeKind.CALL_TIR in found.kinds,
+    "FuseTIR": lambda found: found.has_fused,
+    "FuseOpsByPattern": lambda found: NodeKind.OPERATOR in found.kinds,
+    "ConvertLayout": lambda found: found.has("nn.conv1d", "nn.conv2d"),
+    "ToMixedPrecision": lambda found: found.has("matmul", "nn.conv2d"),
+    "EliminateCommonSubexpr": lambda found: bool(found.kinds - {NodeKind.PARAM}),
+    "CanonicalizeBindings": lambda found: bool(found.kinds - {NodeKind.PARAM}),
+    "DeadCodeElimination": lambda found: bool(found.kinds - {NodeKind.PARAM}),
+    "LambdaLift": lambda found: NodeKind.FUNCTION in found.kinds,
+    "RewriteDataflowReshape": lambda found: NodeKind.CALL_TIR in found.kinds,
+    "CallTIRRewrite": lambda found: NodeKind.CALL_TIR in found.kinds,
+    "ToNonDataflow": lambda found: found.has_dataflow,
+    "StaticPlanBlockMemory": lambda found: NodeKind.ALLOC in found.kinds,
+}
+
+
+def suggested_passes(stage: Stage) -> tuple[str, ...]:
+    """Return the names of applicable passes; none if the module cannot be read."""
+    try:
+        found = _contents(stage)
+    except Exception:  # why is said in the place of the picture
+        return ()
+    return tuple(name for name, fits in _SUGGESTIONS.items() if fits(found))
+
+
+def _contents(stage: Stage) -> _Contents:
+    found = _Contents(has_prim_funcs=bool(prim_funcs(stage.module)))
+    for name, function in relax_functions(stage.module).items():
+        found.has_fused |= "Primitive" in dict(attributes(function.attrs))
+        graph = graph_of(stage, name)
+        found.kinds |= {node.kind for node in graph.nodes}
+        found.operators |= {node.operator for node in graph.nodes}
+        found.has_dataflow |= any(one.kind is RegionKind.DATAFLOW_BLOCK for one in graph.regions)
+    return found

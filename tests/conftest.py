@@ -57,6 +57,16 @@ def _frame_info_of_our_code(frame: Any, context: int = 1) -> inspect.Traceback:
 inspect.getframeinfo = _frame_info_of_our_code
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what irviz writes about the user out of the user's folders; processes inherit it."""
+    folder = str(tmp_path_factory.mktemp("user"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
+            patch.setenv(name, folder)
+        yield
+
+
 class _ByFile(LoadFileScheduling):
     """A file's tests run in one process, and all tests with the browser in one: they share it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
@@ -505,7 +506,8 @@ def unchanged(before: Sequence[object], after: Sequence[object]) -> bool:
 class Derived(Generic[P, Value]):
     """A function of the state, with its last results cached by the `parts` that it depends on.
 
-    The parts of a state are found once, however often the function is called with it.
+    The parts of a state are found once, however often the function is called with it. A thread that
+    wants what another one is computing waits for that.
     """
 
     def __init__(
@@ -518,6 +520,8 @@ class Derived(Generic[P, Value]):
         self._known: tuple[tuple[ref[State], object, tuple[object, ...], Value], ...] = ()
         """The latest states with their arguments, parts and results. It is replaced as a whole, as
         several threads derive values; it keeps no state alive, which may have large traces."""
+        self._computed: tuple[tuple[tuple[object, ...], threading.RLock], ...] = ()
+        self._guard = threading.Lock()
 
     def __call__(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> Value:
         """Return the function's result."""
@@ -526,14 +530,24 @@ class Derived(Generic[P, Value]):
             if last() is state and arguments == given:
                 return value
         key = self.parts(state, *args, **kwargs)
-        known = self._known
-        at = _place(key, known)
-        if at is None:
-            value, others = self._function(state, *args, **kwargs), self._known
-        else:
-            value, others = known[at][-1], (*known[:at], *known[at + 1 :])
-        self._known = ((ref(state), given, key, value), *others)[:_KEPT]
+        with self._turn(key):
+            known = self._known
+            at = _place(key, known)
+            if at is None:
+                value, others = self._function(state, *args, **kwargs), self._known
+            else:
+                value, others = known[at][-1], (*known[:at], *known[at + 1 :])
+            self._known = ((ref(state), given, key, value), *others)[:_KEPT]
         return value
+
+    def _turn(self, key: tuple[object, ...]) -> threading.RLock:
+        """Return the lock that is held while the result for these parts is computed."""
+        with self._guard:
+            locks = (lock for one, lock in self._computed if unchanged(one, key))
+            lock = next(locks, None) or threading.RLock()
+            others = [each for each in self._computed if each[1] is not lock]
+            self._computed = ((key, lock), *others)[:_KEPT]
+            return lock
 
     def is_known(self, state: State, /, *args: P.args, **kwargs: P.kwargs) -> bool:
         """Tell whether the result is cached."""

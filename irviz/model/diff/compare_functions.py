@@ -310,12 +310,14 @@ def ranks(accesses: Accesses) -> Mapping[NodeId, tuple[tuple[Mode, int], ...]]:
     """
     found: dict[NodeId, list[tuple[Mode, int]]] = {}
     for sequence in accesses.values():
-        counts: dict[Place, Counter[Mode]] = {}
+        counts: dict[Place, dict[Mode, int]] = {}
         for node, mode, place in sequence:
-            overlapping = (count for other, count in counts.items() if place.overlaps(other))
-            number = sum(count[one] for count in overlapping for one in _EARLIER[mode])
+            number = 0
+            for other, count in counts.items():
+                if other == place or place.overlaps(other):
+                    number += sum([count[one] for one in _EARLIER[mode]])
             found.setdefault(node, []).append((mode, number))
-            counts.setdefault(place, Counter())[mode] += 1
+            counts.setdefault(place, dict.fromkeys(Mode, 0))[mode] += 1
     return {node: tuple(sorted(numbers)) for node, numbers in found.items()}
 
 

@@ -289,11 +289,15 @@ def tandem_repeats(codes: Sequence[int]) -> list[TandemRepeat]:
     A distance is a period where consecutive substrings all recur at that distance. Every range of
     three periods or more is found; one of two periods may be missed next to shorter ones.
     """
+    if len(set(codes)) == len(codes):
+        return []
     ranks = _ranks(np.asarray(codes, dtype=np.int64))
     width = 1
     lengths: dict[tuple[int, int], int] = {}
     while len(ranks) > 1:
         gaps = _gaps(ranks)
+        if not gaps.any():  # no longer substring recurs either
+            break
         ends = np.flatnonzero(np.append(np.diff(gaps) != 0, True)) + 1
         starts = np.append(0, ends[:-1])
         periods = gaps[starts]

@@ -19,7 +19,7 @@ from irviz.explorer.downloads import file, file_name, file_of
 from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.pass_trials import iter_trials, preview
-from irviz.explorer.reducer import asked_stage
+from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.runner import RUN, Job, Work, in_steps
 from irviz.explorer.schedules import called_prim_func, nest, offered_step, steps_offered_key
 from irviz.explorer.script_data import printed
@@ -29,7 +29,6 @@ from irviz.explorer.stage_rows import FEW_NODES, Counts, iter_change_counts
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,
-    CallKey,
     ChangesKey,
     CheckName,
     ComparisonKey,
@@ -40,7 +39,6 @@ from irviz.explorer.state import (
     RunKey,
     State,
     StepsKey,
-    StepsOfferedKey,
     TimingKey,
     TrialsKey,
     ValueKey,
@@ -55,7 +53,7 @@ from irviz.session.divergence_report import compare_traces
 from irviz.session.run_stages import node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
-from irviz.transforms.kernels.candidates import Candidate, iter_candidates
+from irviz.transforms.kernels.candidates import iter_candidates
 from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.transform import Transform
@@ -89,9 +87,7 @@ class Effects:
     def __init__(self, store: Store, told_seconds: float = 0.3) -> None:
         self._store, self._runner, self._told_seconds = store, store.runner, told_seconds
         self._acted = time.monotonic()
-        self._tried: CallKey | None = None
-        self._tried_steps: StepsOfferedKey | None = None
-        self._listed: TrialsKey | None = None
+        self._tried: dict[str, Hashable] = {}
         store.subscribe(self._follow)
         store.listen(self._perform)
 
@@ -192,47 +188,47 @@ class Effects:
         call = call_key(state)
         if call is not None and not state.session.is_trusted(call.stage):
             call = None
-        if call == self._tried:
-            return
-        self._tried = call
-        if call is None:
-            self._runner.drop(_TRIES)
+        if not self._is_new(_TRIES, call) or call is None:
             return
         found = iter_candidates(call.stage.module, call.function, call.node)
+        told = partial(self._report, call)
         if not self._runner.pending(RUN):  # else a run that has begun may last
             for one in islice(found, 1):
-                self._offer(one)
-        self._runner.replace(_TRIES, in_steps(self._behind_runs(found)), told=self._offer)
+                told(one)
+        self._runner.replace(_TRIES, in_steps(self._behind_runs(found)), told=told)
 
     def _try_steps(self, state: State) -> None:
         """Find out which steps are legal for the chosen loops and blocks."""
         key = steps_offered_key(state)
-        if key == self._tried_steps:
-            return
-        self._tried_steps = key
-        if key is None:
-            self._runner.drop(_STEPS)
+        if not self._is_new(_STEPS, key) or key is None:
             return
         loops = nest(state)
 
-        def work(job: Job) -> Action:
+        def work(job: Job) -> object:
             offers = possible_steps(loops, key.chosen)
-            return actions.Report(key, tried_steps(key.stage.module, offers, job.check))
+            return tried_steps(key.stage.module, offers, job.check)
 
-        self._runner.replace(_STEPS, work, self._store.dispatch)
+        self._runner.replace(_STEPS, work, partial(self._report, key))
 
     def _try_passes(self, state: State) -> None:
         """Find out what the suggested passes would change, while they are listed."""
         is_listed = state.tab == "Transform" and state.has_function(state.stage_id)
         key = TrialsKey(state.stage, state.function) if is_listed else None
-        if key == self._listed:
-            return
-        self._listed = key
-        self._runner.drop(_TRIALS)
-        if key is not None and not state.stage.error:
+        if self._is_new(_TRIALS, key) and key is not None and not state.stage.error:
             trials = in_steps(self._behind_runs(iter_trials(key)))
-            told = lambda found: self._store.dispatch(actions.Report(key, found))  # noqa: E731
+            told = partial(self._report, key)
             self._runner.replace(_TRIALS, trials, told=told, delay=_AHEAD_SECONDS)
+
+    def _is_new(self, job: str, key: Hashable) -> bool:
+        """Tell whether a job is for another key than before, and end it for that one."""
+        if self._tried.get(job) == key:
+            return False
+        self._tried[job] = key
+        self._runner.drop(job)
+        return True
+
+    def _report(self, key: Hashable, answer: object) -> None:
+        self._store.dispatch(actions.Report(key, answer))
 
     def _behind_runs(self, steps: Iterator[object]) -> Iterator[object]:
         """Take steps while no stage runs, or while one runs for long."""
@@ -245,10 +241,6 @@ class Effects:
         begin = time.monotonic()
         while self._store.state.jobs.keys and time.monotonic() - begin < _LONG_SECONDS:
             time.sleep(_LOOK_SECONDS)
-
-    def _offer(self, found: tuple[Candidate, ...]) -> None:
-        if self._tried is not None:
-            self._store.dispatch(actions.Report(self._tried, found))
 
     def _inquire(self, state: State, inquiry: Inquiry) -> None:
         """Record missing traces, or compare the recorded ones."""
@@ -432,7 +424,9 @@ class Effects:
 
         def work(job: Job) -> RunResult:
             trace = None if case is None else TraceRequest(case)
-            return session.run(stage=stage_id, trace=trace, on_progress=job.tell)
+            result = session.run(stage=stage_id, trace=trace, on_progress=job.tell)
+            _ = result.nans  # counted here, as every state asks for them on the event loop
+            return result
 
         self._do(key, f"stage {stage_id}" if case is None else f"values of stage {stage_id}", work)
 
@@ -499,9 +493,9 @@ def _or_why(action: Action, steps: Iterator[Action]) -> Iterator[Action]:
 
 def _draw_ahead(state: State, job: Job) -> None:
     printed(state.stage)
-    for after in iter_ahead(state):
+    for action in iter_ahead(state):
         job.check()
-        draw(lambda: after, job.check, is_asked=False)  # noqa: B023 - it is called at once
+        draw(partial(reduce, state, action), job.check, is_asked=False)
         time.sleep(_AHEAD_SECONDS)
 
 

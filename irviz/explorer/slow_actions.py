@@ -208,17 +208,17 @@ def _iter_drawn(state: State, *, has_history: bool) -> Iterator[object]:
     yield picture_data(state)
 
 
-def iter_ahead(state: State) -> Iterator[State]:
-    """Yield the states that a key leads to: other stages, and the comparison with the parent.
+def iter_ahead(state: State) -> Iterator[Action]:
+    """Yield what keys ask for: other stages, and the comparison with the parent.
 
     If the shown stage is compared with its parent, the other stages are, too.
     """
-    is_pair = bool(state.reference) and state.reference == state.stage.parent
+    own = state.stage.parent
     for at, stage in enumerate(neighbours(state)):
-        parent = state.session.stage(stage).parent if is_pair else None
-        yield reduce(state, actions.Checkout(stage, parent))
-        if at == 0 and not state.reference and state.stage.parent is not None:
-            yield reduce(state, actions.Compare(state.stage.parent))
+        parent = state.session.stage(stage).parent if state.reference == own else None
+        yield actions.Checkout(stage, parent)
+        if at == 0 and own is not None and not state.reference:
+            yield actions.Compare(own)
 
 
 def neighbours(state: State) -> list[str]:

@@ -85,7 +85,7 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
 
 def _passes_seconds(*stages: Stage) -> float:
     """Return how long another process may lower stages: longer for files of many megabytes."""
-    files = {Path(file) for stage in stages for file in stage.files}
+    files = map(Path, frozenset[str]().union(*(stage.files for stage in stages)))
     size = sum(file.stat().st_size for file in files if file.is_file())
     return min(PASSES_SECONDS, OPERATION_SECONDS * max(1.0, size / 2**20))
 

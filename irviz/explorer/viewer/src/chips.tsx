@@ -1,8 +1,7 @@
 // A choice of several names, each a button.
 
-import { render as renderInto } from "preact";
 import type { ChipTraits } from "./schema";
-import { type Model, useTrait } from "./traits";
+import { type Model, useTrait, widget } from "./traits";
 
 const MANY = 3; // of more names, all or none can be chosen at once
 
@@ -42,9 +41,4 @@ function Chips({ model }: { model: Model<ChipTraits> }) {
   );
 }
 
-function render({ model, el }: { model: Model<ChipTraits>; el: HTMLElement }) {
-  renderInto(<Chips model={model} />, el);
-  return () => renderInto(null, el);
-}
-
-export default { render };
+export default widget(Chips);

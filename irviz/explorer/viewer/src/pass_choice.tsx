@@ -1,10 +1,9 @@
 // A field for words, and below it a card for each pass that they fit.
 
 import { useSignal } from "@preact/signals";
-import { render as renderInto } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Card, PassChoiceTraits } from "./schema";
-import { type Model, useTrait } from "./traits";
+import { type Model, useTrait, widget } from "./traits";
 
 function PassChoice({ model }: { model: Model<PassChoiceTraits> }) {
   const [value, chosen] = [useTrait(model, "value"), useTrait(model, "chosen")];
@@ -93,9 +92,4 @@ function PassChoice({ model }: { model: Model<PassChoiceTraits> }) {
   );
 }
 
-function render({ model, el }: { model: Model<PassChoiceTraits>; el: HTMLElement }) {
-  renderInto(<PassChoice model={model} />, el);
-  return () => renderInto(null, el);
-}
-
-export default { render };
+export default widget(PassChoice);

@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,13 @@ def weights():
 
 def memory():
     """Return the descriptors of irviz's memory that are open, and the places where it is mapped."""
-    links = [one for one in Path("/proc/self/fd").iterdir() if one.is_symlink()]
+    descriptors = set()
+    for one in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # another thread closed it after it was listed
+            if "/memfd:irviz-" in str(one.readlink()):
+                descriptors.add(int(one.name))
     maps = Path("/proc/self/maps").read_text().splitlines()
-    return (
-        {int(one.name) for one in links if "/memfd:irviz-" in str(one.readlink())},
-        {one.split()[0] for one in maps if "/memfd:irviz-" in one},
-    )
+    return descriptors, {one.split()[0] for one in maps if "/memfd:irviz-" in one}
 
 
 def test_copies_have_the_same_values_and_cannot_be_written():

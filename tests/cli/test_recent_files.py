@@ -84,6 +84,7 @@ def test_without_a_file_there_are_three_things_to_try() -> None:
         assert example.words in text
 
 
+@pytest.mark.worker
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_what_there_is_to_try_is_opened_and_is_no_recent_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

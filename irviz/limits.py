@@ -3,6 +3,9 @@
 At the limit of a call, the worker's process is ended; the next call starts another one.
 """
 
+import contextlib
+import time
+from collections.abc import Iterator
 from contextvars import ContextVar
 
 CALL_SECONDS = 60.0
@@ -33,5 +36,32 @@ OPERATION_SECONDS = 6.0
 OPERATION_BYTES = 400 << 20
 """How much more memory the process may have after such an operation than before: LimitError."""
 
-passes_seconds: ContextVar[float] = ContextVar("passes_seconds", default=PASSES_SECONDS)
-"""The time for the passes of a build; an operation on an opened file sets less for a small file."""
+
+class PassesTime:
+    """The time that another process has for the passes of an operation, in all calls of it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = self._left = seconds
+
+    @property
+    def used(self) -> float:
+        """The share that is used up, from 0 to 1 or slightly more."""
+        return 1 - self._left / self._seconds
+
+    @contextlib.contextmanager
+    def spend(self) -> Iterator[float]:
+        """Give the seconds that are left, and subtract those that pass."""
+        began = time.monotonic()
+        try:
+            yield max(self._left, 0.0)
+        finally:
+            self._left -= time.monotonic() - began
+
+
+operation_passes: ContextVar[PassesTime | None] = ContextVar("operation_passes", default=None)
+"""What an operation on an opened file has for passes; other operations have PASSES_SECONDS each."""
+
+
+def passes_time() -> contextlib.AbstractContextManager[float]:
+    """Give the seconds that passes may take in another process, for a `with` statement."""
+    return (operation_passes.get() or PassesTime(PASSES_SECONDS)).spend()

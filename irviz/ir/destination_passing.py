@@ -23,7 +23,7 @@ from irviz.ir.lowering import (
 from irviz.ir.module_functions import relax_function
 from irviz.ir.node_ids import definitions, identify, unique_id
 from irviz.ir.symbolic_shapes import evaluate_dim, nbytes
-from irviz.limits import passes_seconds
+from irviz.limits import passes_time
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import BUFFERS, KILLS, STORAGES
 from irviz.units import format_bytes
@@ -58,7 +58,8 @@ def destination_passing(
     try:
         until = KILL_AFTER_LAST_USE if planned else CALL_TIR_REWRITE
         request = cloudpickle.dumps((mod, function, until))
-        found: Graph | str = TRIES.call(_lower_and_read, request, seconds=passes_seconds.get())
+        with passes_time() as seconds:
+            found: Graph | str = TRIES.call(_lower_and_read, request, seconds=seconds)
     except WorkerError as failure:
         found = str(failure)
     except Exception as failure:  # pickling raises errors of any class

@@ -21,9 +21,9 @@ from irviz.worker.memory_limit import free_memory, limited_memory
 
 MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
-_TEXT_SECONDS, _CHARACTERS_A_SECOND = 9.5, 20_000
-"""The time limit for opening a short text, and what is read of a long one: an old one is upgraded
-first, which takes most of that."""
+_TEXT_SECONDS, _SHORT, _CHARACTERS_A_SECOND = 9.5, 100_000, 20_000
+"""The time limit for opening a text that is no longer than `_SHORT`, and what is read of the rest
+of a longer one: an old one is upgraded first, which takes most of that."""
 _FREE_SHARE = 0.5
 """The share of the free memory that a file may take while it is read."""
 _MIN_MEMORY = 2 << 30
@@ -63,8 +63,8 @@ def seconds_for(size: int, *, is_text: bool) -> float:
 
     Binary kinds may need the import of a framework, which alone takes seconds.
     """
-    most = _TEXT_SECONDS + size / _CHARACTERS_A_SECOND if is_text else FILE_SECONDS
-    return min(FILE_SECONDS, most)
+    most = _TEXT_SECONDS + max(0, size - _SHORT) / _CHARACTERS_A_SECOND
+    return min(FILE_SECONDS, most) if is_text else FILE_SECONDS
 
 
 def max_unpacked(size: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from tvm import ir
@@ -14,9 +15,18 @@ from irviz.limits import FILE_SECONDS
 from irviz.loaders.file_errors import FileError
 from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, memory_share
 from irviz.worker.memory_limit import limited_memory
-from irviz.worker.supervisor import TRIES, CancelledError, CrashedError, StartError, TimedOutError
+from irviz.worker.supervisor import (
+    TRIES,
+    CancelledError,
+    CrashedError,
+    StartError,
+    TimedOutError,
+    Worker,
+)
 
 Result = TypeVar("Result")
+reader: ContextVar[Worker] = ContextVar("reader", default=TRIES)
+"""The worker that reads; another one, where two files are opened at once."""
 
 
 def read_in_worker(
@@ -30,7 +40,7 @@ def read_in_worker(
     """
     memory = memory_share()
     try:
-        return TRIES.call(read, *arguments, seconds=seconds, memory=memory)
+        return reader.get().call(read, *arguments, seconds=seconds, memory=memory)
     except TimedOutError:
         reason = f"takes longer than {seconds:g} s to open and was stopped: give a smaller file"
     except StartError as failure:

@@ -23,7 +23,7 @@ from irviz.ir.symbolic_shapes import (
     symbolic_sizes,
     tensor_types,
 )
-from irviz.limits import passes_seconds
+from irviz.limits import passes_time
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
@@ -58,7 +58,8 @@ def memory_use(
             f"the module cannot be sent to the worker: {error_summary(failure)}"
         ) from None
     try:
-        return TRIES.call(_read, sent, seconds=passes_seconds.get())
+        with passes_time() as seconds:
+            return TRIES.call(_read, sent, seconds=seconds)
     except WorkerError as failure:
         raise RunError(f"the memory of {function!r} could not be planned: {failure}") from None
 

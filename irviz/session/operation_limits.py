@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from irviz.errors import LimitError
-from irviz.limits import OPERATION_BYTES, OPERATION_SECONDS, PASSES_SECONDS, passes_seconds
+from irviz.limits import (
+    OPERATION_BYTES,
+    OPERATION_SECONDS,
+    PASSES_SECONDS,
+    PassesTime,
+    operation_passes,
+)
 from irviz.transforms.stage import Stage
 
 _POLL_SECONDS = 0.02
@@ -61,9 +67,10 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
         yield
         return
     left = OPERATION_SECONDS if _of_thread.end is None else _of_thread.end - time.monotonic()
-    watch = _Watch(min(OPERATION_SECONDS, left))
+    passes = PassesTime(_passes_seconds(stage, *others))
+    watch = _Watch(min(OPERATION_SECONDS, left), passes)
     _of_thread.is_limited = True
-    unlimited = passes_seconds.set(_passes_seconds(stage, *others))
+    unlimited = operation_passes.set(passes)
     try:
         try:
             watch.start()
@@ -79,7 +86,7 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
         raise LimitError(f"{what} {reason}: give a smaller module") from None
     finally:
         watch.end()  # once more, in case it was itself stopped
-        passes_seconds.reset(unlimited)
+        operation_passes.reset(unlimited)
         _of_thread.is_limited = False
 
 
@@ -129,10 +136,11 @@ def limited_together(
 class _Watch:
     """Stops this thread's operation when it exceeds a limit; `reason` then says which."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, passes: PassesTime) -> None:
         self.reason = ""
         self._raised = 0.0
         self._most, self._memory = seconds, 0
+        self._passes = passes
         self._thread = threading.get_ident()
         self._clock = _clock_of_this_thread()
         self._began = self._clock()
@@ -156,8 +164,8 @@ class _Watch:
                 continue
 
     def seconds(self) -> float:
-        """Return how long the operation has taken."""
-        return self._clock() - self._began
+        """Return how long the operation has taken; time for passes counts as its share of that."""
+        return self._clock() - self._began + self._passes.used * OPERATION_SECONDS
 
     def check(self, memory: int) -> None:
         """Stop the operation if it exceeds a limit. Another thread calls this."""

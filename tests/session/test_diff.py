@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 from collections import Counter
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
-from irviz.session import stage_readings
+from irviz.session import open_diff, stage_readings
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
@@ -44,6 +45,23 @@ def fused():
     for name in ("LegalizeOps", "AnnotateTIROpPattern"):
         session = session.apply(name)
     return session.apply("FuseOps", fuse_opt_level=2)
+
+
+def test_two_files_are_opened_at_once(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("a.py", "b.py")]
+    for path in paths:
+        path.write_text(MyModuleHighLevel.script(), encoding="utf-8")
+    both = Barrier(2, timeout=20)
+
+    def load_with_the_other(what, *, name):
+        both.wait()
+        return irviz.load(what, name=name)
+
+    monkeypatch.setattr(open_diff, "load", load_with_the_other)
+    assert not any(one.changed_nodes for one in irviz.diff(*paths).functions)
+    paths[0].write_text("nothing", encoding="utf-8")
+    with pytest.raises(irviz.LoadError, match=r"a\.py"):
+        irviz.diff(*paths)
 
 
 def test_over_several_stages_each_function_is_read_once(monkeypatch):

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import irviz
+from irviz.limits import PASSES_SECONDS, passes_time
 from irviz.session import operation_limits
 from irviz.session.operation_limits import limited, limited_together
 
@@ -64,6 +65,25 @@ def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, mon
     monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.2)
     with pytest.raises(irviz.IrvizError, match=r"longer than 0\.2 s and was stopped"):
         getattr(session, draw)()
+
+
+@pytest.mark.usefixtures("few_seconds")
+def test_what_another_process_takes_for_passes_is_time_of_the_operation(opened):
+    (stage,) = opened(calls_that_call(1, 2)).stages
+
+    def lower_twice():
+        for _ in range(2):
+            with passes_time() as seconds:
+                assert seconds < 0.31
+                time.sleep(0.2)
+        spend(LONG)
+
+    match = "the picture takes more than"
+    with pytest.raises(irviz.LimitError, match=match), limited("the picture", stage):
+        lower_twice()
+    for _ in range(2):
+        with passes_time() as seconds:
+            assert seconds == PASSES_SECONDS
 
 
 @pytest.mark.usefixtures("few_seconds")

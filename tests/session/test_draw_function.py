@@ -6,9 +6,14 @@ from tvm.relax.frontend import nn
 from tvm.relax.testing import attention, matmul
 from tvm.relax.testing import nn as testing_nn
 
+import irviz
 from irviz.ir.module_functions import relax_functions
+from irviz.model.diff.side_graphs import side_graphs
+from irviz.model.diff.union_graph import union_graph
+from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
+from irviz.session.visible_function import ViewState
 from irviz.transforms.passes.pass_call import named_pass
 
 
@@ -80,6 +85,23 @@ def matmul_of_testing():
     )
 
 
+class Linears(nn.Module):
+    """Linear layers one after the other; the last one has the weight of the first too."""
+
+    def __init__(self, rows=6):
+        self.first, self.second, self.third = (nn.Linear(8, 8) for _ in range(3))
+        self.last = nn.Linear(8, rows, bias=False)
+
+    def forward(self, x: nn.Tensor):
+        x = nn.op.matmul(self.third(self.second(self.first(x))), self.first.weight)
+        return self.last(x)
+
+
+def linears(rows=6):
+    spec = {"forward": {"x": nn.spec.Tensor((2, 8), "float32")}}
+    return Linears(rows).export_tvm(spec)[0]
+
+
 FOREIGN = [
     classifier,
     stacked_attention,
@@ -109,3 +131,61 @@ def test_a_module_of_another_maker_is_read_printed_and_drawn(make, then):
             drawn = session.draw(direction=direction).svg
             assert drawn.count('<g class="edge') == len(picture.edges) + len(picture.outputs)
             assert drawn.count('<g class="node') == len(picture.nodes) + 1
+
+
+def opened(session):
+    """Return the view of a function with all of its layers expanded."""
+    view, choices = session.view(), Expansion()
+    while closed := [one.id for one in view.graph.nodes if one.kind is NodeKind.GROUP]:
+        for one in closed:
+            choices = choices.open(one)
+        view = session.view(state=ViewState(choices))
+    return view, choices
+
+
+def lines_of(graph):
+    return [line for node in graph.nodes for line in node.weights]
+
+
+def test_a_weight_is_a_line_in_the_operator_that_alone_uses_it():
+    session = Session(linears(), function="forward")
+    view, choices = opened(session)
+    params = [node.id for node in view.graph.nodes if node.kind is NodeKind.PARAM]
+    assert params == ["x", "first.weight"]  # which two operators use
+    assert sorted(lines_of(view.graph)) == 3 * ["bias (8,)"] + [
+        "weight (6, 8)",
+        "weight (8, 8)",
+        "weight (8, 8)",
+    ]
+    assert ">weight (6, 8)<" in view.figure().svg
+    chosen = session.view(state=ViewState(choices.open("last.weight")))
+    assert chosen.graph["last.weight"].kind is NodeKind.PARAM
+    assert "weight (6, 8)" not in lines_of(chosen.graph)
+
+
+def test_a_weight_that_differs_is_drawn_on_both_sides():
+    def drawn(after):
+        (found,) = irviz.diff(linears(), after, "forward").functions
+        union = union_graph(found.graphs, (found.nodes,))
+        layers = Expansion(opened=("layer:first", "layer:second", "layer:third", "layer:last"))
+        return [set(side.graph.index) for side in side_graphs(union, layers).sides]
+
+    for before, after in (drawn(linears(rows=5)), drawn(linears())):
+        assert before == after
+        assert "add" in before
+        assert "second.weight" not in before
+    assert "last.weight" in drawn(linears(rows=5))[0]
+    assert "last.weight" not in drawn(linears())[0]
+
+
+def test_the_weights_of_a_call_are_arguments_once_it_is_expanded():
+    mod = linears()
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
+        mod = named_pass(name)(mod)
+    session = Session(mod, function="forward")
+    view, choices = opened(session)
+    call = next(node for node in view.graph.nodes if node.kind is NodeKind.CALL_FUNCTION)
+    assert call.weights
+    inside = session.view(state=ViewState(choices.open(call.id)))
+    assert not inside.graph[call.id].weights
+    assert len(inside.graph.nodes) > len(view.graph.nodes) + len(call.weights)

@@ -10,6 +10,7 @@ from operator import eq
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.diff_result import Aspect, Difference
 from irviz.model.graph.graph import (
+    CALL_KINDS,
     CALLEE,
     FUNCTION_NAME,
     Graph,
@@ -20,15 +21,7 @@ from irviz.model.graph.graph import (
     TypeParts,
 )
 
-_CALLS = frozenset(
-    {
-        NodeKind.CALL_TIR,
-        NodeKind.CALL_DPS_PACKED,
-        NodeKind.CALL_PACKED,
-        NodeKind.CALL_FUNCTION,
-        NodeKind.OPERATOR,
-    }
-)
+_CALLS = frozenset((*CALL_KINDS, NodeKind.OPERATOR))
 _KIND_ASPECTS = {
     "shape": Aspect.SHAPE,
     "dtype": Aspect.DTYPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from irviz.model.folding.containers import Container, container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
-from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph, weight_line
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
@@ -69,7 +70,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
         if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
     }
     expansion = replace(expansion, closed=expansion.closed | (runs - set(expansion.opened)))
-    visible = visible_graph(tree, expansion, LIMIT)
+    visible = visible_graph(tree, expansion, LIMIT, separate=_changed_inputs(union))
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")
         if region.kind is RegionKind.REPEAT
@@ -79,6 +80,21 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     visible = replace(visible, graph=replace(visible.graph, regions=regions))
     sides = [_Side(union, visible, containers, at).read() for at in range(len(union.stages))]
     return SideGraphs(visible.graph, sides)
+
+
+def _changed_inputs(union: UnionGraph) -> frozenset[str]:
+    """Return the inputs that not all stages have as parameters of one type."""
+    looks: dict[NodeId, set[tuple[NodeKind, str]]] = {}
+    stages: Counter[NodeId] = Counter()
+    for stage, places in zip(union.stages, union.nodes, strict=True):
+        for node in stage.nodes:
+            if node.kind in INPUT_KINDS and node.id in places:
+                leaf = places[node.id]
+                looks.setdefault(leaf, set()).add((node.kind, node.type_label))
+                stages[leaf] += 1
+    return frozenset(
+        leaf for leaf, kinds in looks.items() if len(kinds) > 1 or stages[leaf] < len(union.stages)
+    )
 
 
 def unfolded_sides(union: UnionGraph) -> SideGraphs:
@@ -174,7 +190,7 @@ class _Side:
         for node in self.drawn.nodes:
             self._add(node, held, nodes, places)
         for one, region in frames.items():
-            nodes.append(self.stage[one]._replace(region=self.drawn.regions[region].parent))
+            nodes.append(self._own(one, held, self.drawn.regions[region].parent))
         order = self._order()
         nodes.sort(key=lambda node: order[places.get(node.id, node.id)])
         edges, routes = self._edges(shown, order)
@@ -209,8 +225,15 @@ class _Side:
                 container = self.containers.get(node.id)
                 one = self.framed.get(container.region) if container else None
         if one is not None and one in held:
-            nodes.append(self.stage[one]._replace(region=node.region))
+            nodes.append(self._own(one, held, node.region))
             places[one] = node.id
+
+    def _own(
+        self, node_id: NodeId, held: Mapping[NodeId, Sequence[Node]], region: int | None
+    ) -> Node:
+        """Return a node of this stage in a region, with the weights that are lines in it."""
+        weights = [one for one in held[node_id] if one.kind in INPUT_KINDS and one.id != node_id]
+        return self.stage[node_id]._replace(region=region, weights=tuple(map(weight_line, weights)))
 
     def _group(self, group: Node, nodes: Sequence[Node]) -> Node:
         """Return the group as it is in this stage, which has these nodes of it."""

@@ -251,13 +251,16 @@ def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, .
 
 
 def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expansion:
-    """Expand all containers around a node, and show the copies that it is in."""
+    """Expand all containers around a node, and show the copies that it is in.
+
+    A weight is then a node of its own, and no line in the call that uses it.
+    """
     step = _step(tree, node_id)
     for place in container_path(tree, step) if step is not None else ():
         expansion = expansion.open(place.container.id)
         if place.container.copies > 1:
             expansion = expansion.show_copy(place.container.id, place.copy)
-    return expansion
+    return expansion if node_id in tree.bound.at else expansion.open(node_id)
 
 
 def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,17 @@ from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
 from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.repeats import BoundNodes, Operand
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
-from irviz.model.graph.layers import common_layer
+from irviz.model.graph.graph import (
+    CALL_KINDS,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import computing
 
 
@@ -95,8 +105,10 @@ def visible_graph(
     expansion: Expansion | None = None,
     limit: int = LIMIT,
     minimum: int = 0,
+    *,
+    separate: frozenset[str] = frozenset(),
 ) -> VisibleGraph:
-    """Return the graph to draw in place of the whole graph.
+    """Return the graph to draw in place of the whole graph; `separate` weights are nodes of it.
 
     It has at most `limit` nodes, and at least `minimum` (up to MIN_NODES) if the expanded graph,
     with one copy of each repeat, has as many and the user collapsed nothing.
@@ -105,7 +117,8 @@ def visible_graph(
     walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
     scene, uses = walk.scene, walk.uses()
     more = 0 if expansion.closed else minimum - len(scene.items)
-    leaves = LeafPlacement(scene, uses, expansion.opened, limit - len(scene.items), more)
+    room = limit - len(scene.items)
+    leaves = LeafPlacement(scene, uses, expansion.opened, room, more, separate)
     places: dict[int | NodeId, NodeId] = {
         step: scene.items[item].id for step, item in scene.item_at.items()
     }
@@ -115,7 +128,7 @@ def visible_graph(
     for source, step, item, _, is_carried, is_other in uses:
         start = places[scene.same[source.step] if source.step >= 0 else source.node]
         end = scene.items[item].id
-        is_inside = item in scene.groups and start == end and not is_carried
+        is_inside = (item in scene.groups or source.step < 0) and start == end and not is_carried
         if not is_inside and not walk.is_plan(source, step, item):
             position = () if item in scene.groups else source.position
             ends = (start, end, position, is_carried)
@@ -265,17 +278,32 @@ class _SceneBuilder:
 
 
 def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
-    """Return the nodes in the order of the text, with the inputs counted in their groups."""
+    """Return the nodes in the order of the text, with the inputs inside of each."""
     index = scene.bound.graph.index
     first: dict[int, int] = {}
     for step, item in scene.item_at.items():
         first.setdefault(item, step)
     found = {index[node_id]: node for node_id, node in leaves.nodes.items()}
     for item, node in enumerate(scene.items):
-        sized = node._replace(size=node.size + leaves.held[item])
         at = index[scene.bound.nodes[first[item]].id]
-        found[at] = with_parameters(sized, leaves.weights[item])
+        held = leaves.held.get(item, ())
+        if item in scene.groups:
+            found[at] = with_parameters(
+                node._replace(size=node.size + len(held)), leaves.weights[item]
+            )
+        else:
+            found[at] = node._replace(weights=tuple(map(weight_line, held)))
     return tuple(found[at] for at in sorted(found))
+
+
+def weight_line(leaf: Node) -> str:
+    """Return the line for a weight in its user: its name without its layer, and its shape.
+
+    `p_mlp_0_weight` of the layer `mlp.0` is `weight (96, 24)`.
+    """
+    around = re.escape(layer_name(leaf.layers[0])).replace(r"\.", "[._]")
+    name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
+    return f"{name} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
 
 
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
@@ -336,6 +364,10 @@ _CONTAINS_PARAMS = (
 """Containers in which a parameter is drawn if nothing outside uses it."""
 
 
+_WITH_LINES = (*CALL_KINDS, NodeKind.OPERATOR)
+"""What has the weights that nothing else uses as lines."""
+
+
 class Use(NamedTuple):
     """A use that is drawn.
 
@@ -384,8 +416,8 @@ class LeafPlacement:
     Attributes:
         places: The drawn node for each input.
         nodes: The drawn inputs, by their first input.
-        held: The number of inputs inside each collapsed container.
-        weights: The number of elements in the parameters among these.
+        held: The inputs inside each collapsed container, and the weights that are lines in a call.
+        weights: The number of elements in the parameters of each container.
     """
 
     def __init__(
@@ -395,17 +427,19 @@ class LeafPlacement:
         opened: Sequence[str],
         room: int,
         minimum: int = 0,
+        separate: frozenset[str] = frozenset(),
     ) -> None:
         self._scene = scene
         self._has_weights = any(node.layers for node in scene.bound.graph.nodes)
         self.places: dict[NodeId, NodeId] = {}
         self.nodes: dict[NodeId, Node] = {}
-        self.held: Counter[int] = Counter()
+        self.held: dict[int, list[Node]] = {}
         self.weights: Counter[int] = Counter()
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
         for source, _, item, frame, *_ in uses:
             if source.step < 0:
                 users.setdefault(source.node, set()).add((item, frame))
+        self._separate = frozenset(opened) | separate
         for bundle in _bundled(self._homes(users), opened, room, minimum):
             self._put(*bundle)
 
@@ -425,9 +459,13 @@ class LeafPlacement:
             only = min(users_) if len(users_) == 1 else None
             if only is not None and used_by == {(only, items[only].region)}:
                 kind = self._scene.groups.get(only)
-                if kind is not None and self._is_held(node, kind, items[only].region):
+                if (
+                    self._is_line(node, items[only])
+                    if kind is None
+                    else self._is_held(node, kind, items[only].region)
+                ):
                     self.places[node.id] = items[only].id
-                    self.held[only] += 1
+                    self.held.setdefault(only, []).append(node)
                     if self._has_weights:
                         self.weights[only] += count_elements(node)
                     continue
@@ -453,6 +491,15 @@ class LeafPlacement:
             return not self._is_input(leaf)
         owner = None if leaf.region is None else self._scene.bound.graph.regions[leaf.region].owner
         return owner is not None and self._frame_of(owner) == frame
+
+    def _is_line(self, leaf: Node, user: Node) -> bool:
+        """Return whether a leaf that only one node uses is a line in that node.
+
+        It is if it is a weight, and neither it nor a called function is expanded.
+        """
+        is_weight = leaf.kind is NodeKind.PARAM and bool(leaf.layers)
+        is_separate = leaf.id in self._separate or user.id in self._separate
+        return is_weight and user.kind in _WITH_LINES and not is_separate
 
     def _is_input(self, leaf: Node) -> bool:
         """Return whether a leaf is an input of a model, if inputs can be told from weights."""

@@ -55,6 +55,13 @@ class NodeKind(Enum):
 
 
 INPUT_KINDS = (NodeKind.PARAM, NodeKind.CONSTANT)
+CALL_KINDS = (
+    NodeKind.CALL_TIR,
+    NodeKind.CALL_DPS_PACKED,
+    NodeKind.CALL_PACKED,
+    NodeKind.CALL_FUNCTION,
+)
+"""Calls of functions, which operators are not."""
 """The kinds of nodes without a binding and without operands."""
 
 
@@ -95,6 +102,8 @@ class Node(NamedTuple):
         size: The number of nodes that a group stands for.
         layers: The model's layers that it belongs to; see `model.graph.layers`.
         flops: Its floating-point operations, None if unknown.
+        weights: The parameters that are drawn as lines in it: what is left of their names, and
+            their shapes.
     """
 
     id: NodeId
@@ -114,6 +123,7 @@ class Node(NamedTuple):
     size: int = 1
     layers: tuple[Layer, ...] = ()
     flops: float | None = 0.0
+    weights: tuple[str, ...] = ()
 
     @property
     def type_label(self) -> str:

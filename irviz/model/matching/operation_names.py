@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from irviz.model.graph.graph import CALLEE, Edge, Node, NodeKind, Resolution
+from irviz.model.graph.graph import CALL_KINDS, CALLEE, Edge, Node, NodeKind, Resolution
 
 CAST = "cast"
 """The name of a change of dtype."""
@@ -23,7 +23,6 @@ _ATTRIBUTES_OF_REPRESENTATION = frozenset(
 )
 _DTYPE = re.compile(r", (?:b?float|u?int)\w+")
 _WORD = re.compile(r"\w+")
-_CALLS = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED, NodeKind.CALL_PACKED, NodeKind.CALL_FUNCTION)
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +70,7 @@ def fused_operations(callee: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def is_call(node: Node) -> bool:
     """Return whether a node calls a function rather than an operator."""
-    return node.kind in _CALLS
+    return node.kind in CALL_KINDS
 
 
 def is_representation(node: Node) -> bool:

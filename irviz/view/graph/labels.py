@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irviz.model.folding.group_facts import STORAGE_ROTATES, UNKNOWN_FLOPS
-from irviz.model.graph.graph import Node, NodeKind, Resolution
+from irviz.model.graph.graph import CALL_KINDS, Node, NodeKind, Resolution
 from irviz.model.graph.layers import layer_name
 from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 
 NAME_SIZE = 13.0
 NOTE_SIZE = VALUE_SIZE = 11.0
+_MAX_WEIGHTS = 4
 _MAX_HELD, _MAX_THREADS = 28, 64
 """The most characters for the names of a group's contents."""
 
-_CALLS = (
-    NodeKind.CALL_TIR,
-    NodeKind.CALL_DPS_PACKED,
-    NodeKind.CALL_PACKED,
-    NodeKind.CALL_FUNCTION,
-)
 _RESOLUTIONS = {
     Resolution.PRIM_FUNC: "PrimFunc",
     Resolution.FUNCTION: "Function",
@@ -91,13 +86,16 @@ def note(node: Node) -> str:
         return shorten(" · ".join(text for _, text in node.attributes))
     if node.kind is NodeKind.BLOCK:
         return shorten(dict(node.attributes).get("axes", ""))
-    return _call(node) if node.kind in _CALLS else ""
+    return _call(node) if node.kind in CALL_KINDS else ""
 
 
-def threads(node: Node) -> str:
-    """Return the line below the note: the threads that run a block, "" for none."""
-    bound = dict(node.attributes).get("threads", "") if node.kind is NodeKind.BLOCK else ""
-    return shorten_name(bound, _MAX_THREADS)
+def lines(node: Node) -> list[str]:
+    """Return the small lines below the title: the note, the threads of a block, the weights."""
+    threads = dict(node.attributes).get("threads", "") if node.kind is NodeKind.BLOCK else ""
+    weights = list(map(shorten_name, node.weights))
+    if len(weights) > _MAX_WEIGHTS:
+        weights[_MAX_WEIGHTS - 1 :] = [f"and {len(weights) - _MAX_WEIGHTS + 1} more weights"]
+    return list(filter(None, [note(node), shorten_name(threads, _MAX_THREADS), *weights]))
 
 
 def _call(node: Node) -> str:

@@ -30,7 +30,7 @@ def shape_size(node: Node, arguments: int) -> Size:
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
-    lines = list(filter(None, [labels.note(node), labels.threads(node)]))
+    lines = labels.lines(node)
     label_width = max([title_width, *(text_width(line, labels.NOTE_SIZE) for line in lines)])
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))

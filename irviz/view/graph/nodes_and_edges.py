@@ -56,7 +56,7 @@ def draw_node(
     if mark and mark.is_first:
         lines |= {"stroke": theme.flag, "stroke_width": 3}
     add_shape(group, style.shape, rect, **lines)
-    notes = list(filter(None, [labels.note(node), labels.threads(node)]))
+    notes = labels.lines(node)
     x, y = rect.centre
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = labels.title(node), labels.NAME_SIZE

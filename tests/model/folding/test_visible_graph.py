@@ -93,7 +93,8 @@ class Whole:
             is_carried = edge.source in self.at and self.is_carried(
                 self.at[edge.source], self.at[edge.target]
             )
-            if source != target or target not in self.closed or is_carried:
+            is_inside = target in self.closed or edge.source not in self.at  # a weight as a line
+            if source != target or not is_inside or is_carried:
                 position = () if target in self.closed else edge.position
                 found.add((source, target, position, is_carried))
         return found
@@ -135,9 +136,37 @@ def test_every_node_is_somewhere_and_counted_once(graphs, seed):
         assert whole.where[node.id] == whole.shown[whole.seen(step)]
     held = [node for node in whole.graph.nodes if not whole.is_out(node) and node.id not in unused]
     counts = Counter(whole.where[node.id] for node in held)
-    assert {node.id: node.size for node in picture.graph.nodes} == counts
+    assert {one.id: one.size + len(one.weights) for one in picture.graph.nodes} == counts
     outputs = list(dict.fromkeys(whole.where[one] for one in whole.graph.outputs))
     assert list(dict.fromkeys(picture.graph.outputs)) == outputs
+
+
+@given(seed=SEEDS)
+def test_a_weight_is_a_line_in_the_one_call_that_uses_it_and_a_node_if_it_is_chosen(graphs, seed):
+    rng = random.Random(seed)
+    of = container_tree(graphs.layered(rng, graphs.soup(rng, rng.randint(20, 100))))
+    choices = some_choices(graphs, rng, of)
+    picture = visible_graph(of, choices)
+    whole = Whole(graphs, of, picture, choices)
+    lines = Counter()
+    for leaf in whole.graph.nodes:
+        place = picture.graph[whole.where[leaf.id]] if whole.where[leaf.id] else None
+        users = {edge.target for edge in whole.graph.leaving.get(leaf.id, ())}
+        if place is None or leaf.id in whole.at or whole.is_out(leaf):
+            continue
+        if place.kind not in (*INPUT_KINDS, NodeKind.GROUP):
+            lines[place.id] += 1
+            assert leaf.kind is NodeKind.PARAM
+            assert leaf.layers
+            assert {whole.where[one] for one in users} == {place.id}
+            chosen = visible_graph(of, choices.open(leaf.id))
+            assert chosen.where(leaf.id) == leaf.id
+        elif len(users) == 1 and leaf.kind is NodeKind.PARAM and leaf.layers:
+            user = picture.graph[whole.where[users.pop()]]
+            assert user.kind not in (NodeKind.OPERATOR, NodeKind.CALL_TIR)
+    assert lines == Counter(
+        {one.id: len(one.weights) for one in picture.graph.nodes if one.weights}
+    )
 
 
 @given(seed=SEEDS)

@@ -108,6 +108,5 @@ def test_a_long_title_keeps_the_name_the_repeat_and_the_copy(whole, title):
 def test_a_block_of_a_prim_func_has_its_threads_below_its_axes():
     facts = (("axes", "vi S 4"), ("threads", "blockIdx.x 4, threadIdx.x 4"))
     block = node(NodeKind.BLOCK, attributes=facts)
-    assert labels.note(block) == "vi S 4"
-    assert labels.threads(block) == "blockIdx.x 4, threadIdx.x 4"
-    assert labels.threads(node(NodeKind.BLOCK)) == ""
+    assert labels.lines(block) == ["vi S 4", "blockIdx.x 4, threadIdx.x 4"]
+    assert labels.lines(node(NodeKind.BLOCK)) == []

@@ -15,10 +15,11 @@ import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State } from "./state";
-import { around, centre, isInSight, nextViewport, type Rect } from "./viewport";
+import { around, centre, isInSight, nextViewport, type Rect, reveal } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
 const NARROW = 700; // px of the pane's width in which two pictures have no place side by side
+const FRAME = 20; // units between the frame of a group and the nodes in it
 const HIGH = 420; // px of the pane's height from which there is room for a legend, if it is wide
 
 type Views = Record<Side, PictureView>;
@@ -178,12 +179,27 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   if (isOther) state.change.value = -1;
   // when the pictures are in the page, which their effects see to
   requestAnimationFrame(() => {
+    if (!isOther) showOpened(state, views.current, then, now);
     keepInSight(state, views);
     if (isOther && now.reference) showChanges(state, views);
   });
   const isStep = then.function === now.function && !then.reference && !now.reference;
   const [old, shown] = [then.current, now.current];
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
+}
+
+/** Move a picture just enough to show the groups that were opened in it. */
+function showOpened(state: State, view: PictureView, then: Scene, now: Scene) {
+  const [drawn, seen] = [view.picture.peek(), view.seen.peek()];
+  if (!state.viewport.peek() || !then.current || !now.current || !drawn || !seen) return;
+  const before = then.current.groups;
+  const groups = [...groupRects(now.current, drawn.rects())];
+  const nodes = around(groups.flatMap(([id, rect]) => (id in before ? [] : rect)));
+  if (!nodes) return;
+  const { x, y, width, height } = nodes;
+  const [left, top] = [x - FRAME, y - FRAME];
+  const rect = { x: left, y: top, width: width + 2 * FRAME, height: height + 2 * FRAME };
+  view.move(reveal(seen, view.size.peek(), rect));
 }
 
 /** Fit the pictures where nothing of what is selected can be seen, or else of what differs, or else of

@@ -15,7 +15,7 @@ interface DrawnEdge extends Edge {
 export interface DrawnPicture {
   svg: SVGSVGElement;
   frame: Rect;
-  /** Where the function's result is: the picture is read from there. */
+  /** Where the function's first node is: the picture is read from there. */
   start: Point;
   nodes: ReadonlyMap<string, SVGGElement>;
   /** All that is drawn of each node, in the order in which it is drawn. */
@@ -102,7 +102,8 @@ export function readPicture(text: string): DrawnPicture {
       name.style.setProperty("--irviz-down", `${room.down}px`);
     }
   };
-  const output = svg.querySelector(".node.output");
+  // the box of a path is known in a page alone
+  const first = [...nodes.values()].find((node) => shapeOf(node)?.localName === "rect");
   let known: Map<string, Rect> | undefined;
   const rects = () => {
     if (known) return known;
@@ -113,7 +114,7 @@ export function readPicture(text: string): DrawnPicture {
   return {
     ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects, enlarge },
     measureNames,
-    start: output ? middle(rectOf(output)) : { x: x + width / 2, y },
+    start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
   };
 }

@@ -33,7 +33,7 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
 
 /** Show the whole picture, which has a margin of its own, in the middle of the pane where its text
  * can be read so; else as much of its width as can be read, from `start` on, which is where its
- * output is. All type is `type` times as large as usual, and so is the picture. The scale is between
+ * first node is. All type is `type` times as large as usual, and so is the picture. The scale is between
  * `least` and `most`. */
 export function fit(
   frame: Rect,
@@ -103,11 +103,11 @@ export function zoom({ x, y, scale }: Viewport, factor: number, at: Point = { x:
   return { x: x + at.x * kept, y: y + at.y * kept, scale: zoomed };
 }
 
-/** Move the viewport just enough to show the rect. */
+/** Move the viewport just enough to show the rect, in each direction in which it has room. */
 export function reveal({ x, y, scale }: Viewport, pane: Size, rect: Rect): Viewport {
   const shift = (at: number, seen: number, low: number, length: number) => {
     const half = (seen - MARGIN) / 2 / scale;
-    return length > 2 * half ? low + length / 2 : clamp(at, low + length - half, low + half);
+    return length > 2 * half ? at : clamp(at, low + length - half, low + half);
   };
   return {
     x: shift(x, pane.width, rect.x, rect.width),

@@ -94,6 +94,23 @@ def test_what_was_opened_stays_in_its_place(layers: Any) -> None:
     assert abs(before["x"] - after["x"]) + abs(before["y"] - after["y"]) < 300
 
 
+def test_what_was_opened_at_the_edge_is_moved_into_sight(lab: Any, layers: Any) -> None:
+    layers.sign(REPEAT).click()
+    expect(layers.node(REPEAT)).to_be_visible()
+    pane, sign = layers.picture().bounding_box(), layers.sign(REPEAT).bounding_box()
+    lab.page.mouse.move(pane["x"] + pane["width"] - 20, pane["y"] + pane["height"] / 2)
+    lab.page.mouse.down()
+    lab.page.mouse.move(
+        pane["x"] + pane["width"] - 20 - (sign["x"] - pane["x"] - 30),
+        pane["y"] + pane["height"] / 2,
+        steps=4,
+    )
+    lab.page.mouse.up()
+    assert layers.sign(REPEAT).bounding_box()["x"] < pane["x"] + 60
+    layers.sign(REPEAT).click()
+    expect(layers.node("lv1")).to_be_in_viewport(ratio=1)
+
+
 def test_keys_open_groups_and_close_what_is_around(lab: Any, layers: Any) -> None:
     cells = lab.page.locator(".jp-Notebook .jp-Cell").count()
     layers.click("lv1")

@@ -98,7 +98,7 @@ def test_in_a_cell_of_medium_width_the_inspector_is_a_drawer(offline: Any, viewe
     expect(viewer.inspector).to_be_visible()
 
 
-def test_in_a_narrow_cell_the_drawer_comes_from_below_and_sides_are_flipped(
+def test_in_a_narrow_cell_the_drawer_comes_from_below_and_a_comparison_is_stacked(
     offline: Any, viewer: Any
 ) -> None:
     narrowed(offline, 600)
@@ -111,12 +111,28 @@ def test_in_a_narrow_cell_the_drawer_comes_from_below_and_sides_are_flipped(
     expect(viewer.current_stage).to_contain_text("FuseOps")
     viewer.picture().focus()
     offline.page.keyboard.press("d")
-    caption = viewer.root.locator(".irviz-caption")
-    expect(caption).to_have_count(1)
-    expect(caption).to_contain_text("after")
-    viewer.button("after").click()
-    expect(caption).to_contain_text("before")
-    expect(caption).to_contain_text("2 AnnotateTIROpPattern")
+    sides = viewer.root.locator(".irviz-picture")
+    expect(sides).to_have_count(2)
+    expect(sides.first).to_contain_text("2 AnnotateTIROpPattern")
+    above, below = (sides.nth(at).bounding_box() for at in range(2))
+    assert above["y"] + above["height"] <= below["y"] + 1
+    assert min(above["width"], below["width"]) > 590
+    assert abs(above["height"] - below["height"]) < 30
+
+
+def test_after_a_comparison_the_picture_is_as_it_was(lab: Any, live: Any, resized: Any) -> None:
+    resized(880)
+    live.stage("FuseOps").click()
+    expect(live.current_stage).to_contain_text("FuseOps")
+    expect(live.node("w1")).to_be_in_viewport(ratio=1)
+    zoom = live.zoom.inner_text()
+    live.picture().focus()
+    sides = live.root.locator(".irviz-picture")
+    for count in (2, 1):
+        lab.page.keyboard.press("d")
+        expect(sides).to_have_count(count)
+    expect(live.zoom).to_have_text(zoom)
+    expect(live.node("w1")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("width", [1200, 900, 600])

@@ -1,9 +1,8 @@
 // The graph of what is looked at, or the graphs of two stages that are compared.
 
-import { effect, type Signal, signal, untracked, useSignalEffect } from "@preact/signals";
+import { effect, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
-import { Button } from "./button";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
 import { FunctionTable } from "./function_table";
@@ -14,13 +13,13 @@ import { PicturePane } from "./picture_pane";
 import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
-import type { State } from "./state";
+import type { State, Viewport } from "./state";
 import { around, centre, isInSight, nextViewport, type Rect, reveal } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
-const NARROW = 700; // px of the pane's width in which two pictures have no place side by side
+const WIDE = 700; // px of the pane's width from which there is room for a legend, if it is high
 const FRAME = 20; // units between the frame of a group and the nodes in it
-const HIGH = 420; // px of the pane's height from which there is room for a legend, if it is wide
+const HIGH = 520; // px of the pane's height from which there is
 
 type Views = Record<Side, PictureView>;
 
@@ -33,20 +32,17 @@ export function GraphPane({ state }: { state: State }) {
     }),
     [state],
   );
-  const isNarrow = useMemo(() => signal(false), []);
-  const flipped = useMemo(() => signal<Side>("current"), []);
   const hasLegend = useMemo(() => signal<boolean | null>(null), []);
   useEffect(() => {
     if (!element.current) return;
     const observer = new ResizeObserver(([entry]) => {
       if (!entry) return;
       const { width, height } = entry.contentRect;
-      isNarrow.value = width < NARROW;
-      hasLegend.value ??= width >= NARROW && height >= HIGH;
+      hasLegend.value ??= width >= WIDE && height >= HIGH;
     });
     observer.observe(element.current);
     return () => observer.disconnect();
-  }, [isNarrow, hasLegend]);
+  }, [hasLegend]);
   useEffect(() => followScenes(state, views), [state, views]);
   useSignalEffect(() => showChange(state, views));
   useSignalEffect(() => {
@@ -54,16 +50,10 @@ export function GraphPane({ state }: { state: State }) {
     requestAnimationFrame(() => keepInSight(state, views));
   });
   useEffect(() => followGroups(state, views.current), [state, views]);
-  useSignalEffect(() => {
-    const { node, side } = state.selection.value;
-    if (node) flipped.value = side; // what was selected elsewhere is shown
-  });
   const legendId = useId();
   const scene = state.scene.value;
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
-  const isFlip = scene.reference !== null && isNarrow.value;
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
-  const shown = isFlip ? [flipped.value] : sides;
   const isOutdated = useAwaitedStage(state) !== undefined;
   const isLost = isFunctionLost(scene) && state.functions.value.length > 0;
   return (
@@ -71,20 +61,19 @@ export function GraphPane({ state }: { state: State }) {
       {scene.reference && !isLost ? (
         <div class="irviz-graph-head">
           <ChangeBar state={state} />
-          {isFlip ? <FlipButton shown={flipped} /> : null}
         </div>
       ) : null}
       {isLost ? <FunctionTable state={state} /> : null}
       <div class={isOutdated ? "irviz-pictures irviz-outdated" : "irviz-pictures"} hidden={isLost}>
-        {shown.map((side) => (
+        {sides.map((side) => (
           <div key={side} class="irviz-picture">
             <Caption scene={scene} side={side} />
-            <PicturePane state={state} view={views[side]} hasMap={side === shown.at(-1)} />
+            <PicturePane state={state} view={views[side]} hasMap={side === "current"} />
           </div>
         ))}
       </div>
       <div class="irviz-graph-foot">
-        <ZoomBar state={state} view={views[shown.at(-1) ?? "current"]} />
+        <ZoomBar state={state} view={views.current} />
         {scene.legend.length ? (
           <button
             type="button"
@@ -110,19 +99,6 @@ export function GraphPane({ state }: { state: State }) {
 /** Tell whether no stage that is shown has the function that is looked at. */
 const isFunctionLost = ({ current, reference }: Scene) =>
   current !== null && current.instead.length > 0 && !current.svg && !reference?.svg;
-
-/** Show the other stage in the place of the one that is shown. */
-function FlipButton({ shown }: { shown: Signal<Side> }) {
-  const isBefore = shown.value === "reference";
-  const flip = () => {
-    shown.value = isBefore ? "current" : "reference";
-  };
-  return (
-    <Button title="Show the other stage in this place" icon="swap" onPress={flip}>
-      <SideMark side={shown.value} />
-    </Button>
-  );
-}
 
 /** Say which stage a picture is of, and what is to be known of it. */
 export function Caption({ scene, side }: { scene: Scene; side: Side }) {
@@ -151,6 +127,8 @@ interface Looked {
 
 /** Kept while a viewer shows the text alone, and has no pane of this kind. */
 const lookedAt = new WeakMap<State, Looked>();
+/** Where changes were shown that the reader did not go to: other pictures are fitted again. */
+const shownChanges = new WeakMap<State, Viewport>();
 
 /** Keep what is looked at in its place when the scene changes, and show what is new in it. */
 const followScenes = (state: State, views: Views) =>
@@ -166,7 +144,8 @@ const followScenes = (state: State, views: Views) =>
 
 function change(state: State, views: Views, before: Looked, after: Looked) {
   const [{ scene: then }, { scene: now }] = [before, after];
-  const viewport = state.viewport.peek();
+  const chosen = state.viewport.peek();
+  const viewport = chosen === shownChanges.get(state) ? null : chosen;
   const seen = seenOf(state, before.picture, views[before.side].size.peek());
   state.viewport.value = nextViewport(
     viewport,
@@ -205,7 +184,6 @@ function showOpened(state: State, view: PictureView, then: Scene, now: Scene) {
 /** Fit the pictures where nothing of what is selected can be seen, or else of what differs, or else of
  * all nodes. */
 function keepInSight(state: State, views: Views) {
-  if (!state.viewport.peek()) return;
   const { node, side } = state.selection.peek();
   const changes = state.scene.peek().changes.flatMap((one) => placeOf(views, one) ?? []);
   const view = node ? views[side] : views.current;
@@ -216,6 +194,7 @@ function keepInSight(state: State, views: Views) {
   if (wanted.length && !wanted.some((rect) => isInSight(rect, seen, view.size.peek()))) {
     state.viewport.value = null;
     if (selected) showRect(views, selected);
+    else showChanges(state, views);
   }
 }
 
@@ -237,6 +216,8 @@ function showChanges(state: State, views: Views) {
   const hasRoom =
     every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
   showRect(views, hasRoom ? every : changes[0] ? placeOf(views, changes[0]) : null);
+  const shown = state.viewport.peek();
+  if (shown) shownChanges.set(state, shown);
 }
 
 /** Tell which group is in the middle, and show the one that is asked for. */

@@ -148,7 +148,7 @@ def add_diff(commands: Commands) -> None:
 
 
 def _run_diff(options: argparse.Namespace) -> int:
-    from irviz.session.open_diff import diff, recordings
+    from irviz.session.open_session import diff, recordings
 
     both = recordings(options.before, options.after)
     if both is not None and not options.function:

@@ -39,7 +39,7 @@ from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
-from irviz.session.stage_times import stage_times
+from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible

@@ -18,7 +18,7 @@ from irviz.runtime.run import TraceRequest
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.run_stages import node_arrays, run_stage, trace_stage
 from irviz.session.session_state import SessionState
-from irviz.session.stage_matching import inlined_graph, node_correspondence
+from irviz.session.stage_cache import inlined_graph, node_correspondence
 from irviz.session.visible_function import StageView
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.run_results import difference_summary, divergence_summary

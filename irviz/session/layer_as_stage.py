@@ -10,8 +10,7 @@ from irviz.ir.module_functions import relax_function
 from irviz.model.folding.expansion import copy_around
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
 from irviz.model.graph.layers import Layer, common_layer, layer_name
-from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.stage_readings import reading_of
+from irviz.session.stage_cache import graph_of, reading_of, tree_of
 from irviz.transforms.simpler_modules import keep_bindings
 from irviz.transforms.stage import Position, Stage
 

@@ -21,8 +21,7 @@ from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.runtime.run_errors import error_summary
 from irviz.runtime.vm import remembered
 from irviz.session.session_state import SessionState
-from irviz.session.stage_cache import array_of, constants_of
-from irviz.session.stage_matching import inlined_graph
+from irviz.session.stage_cache import array_of, constants_of, inlined_graph
 from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import difference_amount, node_path
 from irviz.worker.memory_limit import default_memory_limit

@@ -38,24 +38,22 @@ from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.simulate_memory import memory_use
 from irviz.session import divergence_report, run_stages
-from irviz.session.blame import Blame, blame
 from irviz.session.divergence_report import DivergenceReport
 from irviz.session.layer_as_stage import layer_stage
-from irviz.session.node_history import NodeHistory, node_history
+from irviz.session.node_history import Blame, NodeHistory, blame, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
-from irviz.session.saving.session_file import load_session, save_session
-from irviz.session.script_in_worker import script_in_worker
+from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, union_along
-from irviz.session.stage_times import stage_times
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
+from irviz.transforms.recording import stage_times
 from irviz.transforms.schedules.schedule_error import IllegalStepError
 from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
 from irviz.transforms.schedules.schedule_step import ScheduleStep

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.worker
 SLOW_PACKAGES = (
     *("irviz.model.folding", "irviz.model.matching", "irviz.model.diff", "irviz.view.graph"),
     *("irviz.explorer.pictures", "irviz.session.visible_function", "irviz.session.shared_layout"),
-    *("irviz.session.stage_readings", "irviz.session.stage_diff", "irviz.ir.function_graph"),
+    *("irviz.session.stage_cache", "irviz.session.stage_diff", "irviz.ir.function_graph"),
 )
 """What reads, compares, folds, lays out and draws functions."""
 

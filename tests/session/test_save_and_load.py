@@ -21,10 +21,9 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule as MmRelu
 from irviz.errors import TransformError
-from irviz.session.saving.session_file import SessionFileError
-from irviz.session.saving.transform_codec import LabelOnly, describe, restore
-from irviz.session.saving.value_codec import EncodingError
+from irviz.session.file_codec import EncodingError, LabelOnly, describe, restore
 from irviz.session.session import Session
+from irviz.session.session_file import SessionFileError
 from irviz.transforms.passes.catalog import register_pass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite

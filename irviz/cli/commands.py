@@ -382,7 +382,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
     Raises LoadError if the file is not text or not code.
     """
-    from irviz.loaders.file_errors import named
+    from irviz.loaders.file_limits import named
     from irviz.loaders.read_in_worker import read_in_worker
     from irviz.loaders.upgrade.code_files import upgrade_with_diff
 

@@ -56,7 +56,7 @@ from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import iter_candidates
 from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Transform
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
 """Many changes are counted after this much idle time, as two threads share one processor."""

@@ -27,8 +27,7 @@ from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.legal_steps import StepOffer
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Stage, Transform
 from irviz.view.text.tables import TimingTable
 
 Side = Literal["current", "reference"]

@@ -17,8 +17,7 @@ from xml.etree import ElementTree
 from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
-from irviz.figures.declaration import Declaration
-from irviz.figures.translations import in_language, say, say_each
+from irviz.figures.declaration import Declaration, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts

@@ -13,9 +13,17 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError, brief, named
 from irviz.loaders.file_kind import COMPILED, READABLE, FileKind, decode_text, detect_kind
-from irviz.loaders.file_limits import check_result, file_size, memory_for, read_file, seconds_for
+from irviz.loaders.file_limits import (
+    FileError,
+    brief,
+    check_result,
+    file_size,
+    memory_for,
+    named,
+    read_file,
+    seconds_for,
+)
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.read_in_worker import read_in_worker

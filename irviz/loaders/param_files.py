@@ -19,11 +19,14 @@ from safetensors import deserialize
 
 from irviz.errors import LoadError
 from irviz.ir.module_json import unique_keys
-from irviz.loaders.file_errors import FileError, brief, file_errors, named
 from irviz.loaders.file_limits import (
     ZIP_STARTS,
+    FileError,
+    brief,
     check_unpacked,
+    file_errors,
     memory_share,
+    named,
     open_archive,
     read_file,
 )

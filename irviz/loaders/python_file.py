@@ -12,8 +12,7 @@ from tvm import ir
 
 import irviz.ir.module_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, check_result, memory_for
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, FileError, check_result, memory_for
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.tvmscript.dialect import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of

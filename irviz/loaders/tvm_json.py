@@ -28,8 +28,7 @@ from irviz.ir.module_json import (
     reason_of,
     types_of,
 )
-from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import DRAWING_BYTES, memory_for, seconds_for
+from irviz.loaders.file_limits import DRAWING_BYTES, FileError, memory_for, seconds_for
 from irviz.loaders.read_in_worker import (
     check_drawing_time,
     check_written_size,

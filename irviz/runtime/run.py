@@ -24,7 +24,7 @@ from irviz.runtime.build_module import PLAIN
 from irviz.runtime.kernels import say_if_none_are_kept
 from irviz.runtime.module_bytes import pack_module
 from irviz.runtime.prim_func_call import PreparedCall, prim_func_call
-from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
+from irviz.runtime.registrations import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_errors import error_summary
 from irviz.runtime.run_function import (

@@ -15,7 +15,7 @@ from tvm import ir, tirx
 
 from irviz.errors import IrvizError, TransformError
 from irviz.ir.check_arguments import ShapeValue
-from irviz.loaders.file_errors import brief
+from irviz.loaders.file_limits import brief
 from irviz.loaders.param_files import read_npy
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.bind_params import BindParams
@@ -25,9 +25,8 @@ from irviz.transforms.passes.pass_call import PassCall
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recording import RecordedPass
-from irviz.transforms.schedules.index_map import IndexMapText
-from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.transform import SavedAs, Transform
+from irviz.transforms.schedules.schedule_step import IndexMapText, ScheduleStep
+from irviz.transforms.stage import SavedAs, Transform
 
 _DTYPE_KINDS = "biufc"
 _SMALL_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")

@@ -15,7 +15,7 @@ import tvm_ffi
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.source_lines import source_lines, source_words
+from irviz.ir.tvmscript import source_lines, source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name

@@ -43,8 +43,7 @@ from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.session import Session
 from irviz.session.value_check import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.transforms.apply_transform import apply_transform, try_transform
-from irviz.transforms.passes.user_function_source import define_function
-from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError
+from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError, define_function
 from irviz.transforms.simpler_modules import (
     Step,
     count_bindings,

@@ -54,10 +54,12 @@ from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.recording import stage_times
-from irviz.transforms.schedules.schedule_error import IllegalStepError
-from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
-from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.schedules.schedule_trace import schedule_trace
+from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep
+from irviz.transforms.schedules.schedule_trace import (
+    ScheduleFunction,
+    record_schedule,
+    schedule_trace,
+)
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree, replay, to_script
 from irviz.view.figure import Figure

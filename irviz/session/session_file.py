@@ -25,12 +25,15 @@ from irviz.errors import LoadError, RunError, SaveError
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.module_json import TvmJsonError
 from irviz.limits import SCRIPT_SECONDS
-from irviz.loaders.file_errors import FileError, brief, named, one_line
 from irviz.loaders.file_kind import SESSION_ENTRY
 from irviz.loaders.file_limits import (
+    FileError,
+    brief,
     check_unpacked,
     max_unpacked,
     memory_share,
+    named,
+    one_line,
     open_archive,
     read_file,
 )

@@ -14,8 +14,7 @@ from irviz.errors import NotFoundError, TransformError
 from irviz.limits import PASSES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.module_bytes import pack_module, unpack_module
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Apply, Transform
+from irviz.transforms.stage import Apply, Stage, Transform
 from irviz.worker.captured_output import captured_stderr
 from irviz.worker.shared_arrays import UnsharedError
 from irviz.worker.supervisor import TRIES, WorkerError

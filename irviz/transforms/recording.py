@@ -20,8 +20,7 @@ from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_li
 from irviz.transforms.passes.as_transform import default_pass_call, write_by_name
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import SavedAs, Transform
+from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
 from irviz.view.pass_times import PassTimes
 

@@ -28,7 +28,7 @@ from irviz.transforms.passes.catalog import register_pass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.schedule_step import IndexMapText
 from irviz.transforms.stage import Stage
 
 pytestmark = pytest.mark.worker

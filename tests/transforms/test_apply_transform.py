@@ -14,8 +14,7 @@ from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.passes.as_transform import TVMPass, as_transform
 from irviz.transforms.passes.catalog import register_pass
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Stage, Transform
 
 GIVEN = Stage("0", MyModuleStatic)
 

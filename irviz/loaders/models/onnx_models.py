@@ -15,8 +15,7 @@ import numpy as np
 from tvm import relax
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError, brief, file_errors, one_line
-from irviz.loaders.file_limits import MAX_BYTES, file_size
+from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.importer_defects import mend

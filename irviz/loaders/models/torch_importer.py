@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.ir.source_lines import with_source_lines
-from irviz.loaders.file_errors import one_line
+from irviz.ir.tvmscript import with_source_lines
+from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import source_place, torch_layers, torch_source_lines
 from irviz.loaders.models.importer_defects import mend

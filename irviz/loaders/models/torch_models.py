@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irviz.errors import LoadError, RunError
-from irviz.loaders.file_errors import one_line
+from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
 from irviz.loaders.models.torch_importer import ImportedProgram, described, import_program
 from irviz.model.graph.graph import NodeId

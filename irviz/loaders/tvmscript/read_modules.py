@@ -26,7 +26,7 @@ from tvm.tirx.script import tile
 
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.read_in_worker import check_written_size, draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.dialect import AXES, LAYOUT_FUNCTIONS

@@ -13,7 +13,7 @@ from typing import Any, Final
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import memory_for
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
-from irviz.loaders.upgrade.imports import future_first
+from irviz.loaders.upgrade.moved_names import future_first
 from irviz.loaders.upgrade.upgrade import Note, Upgraded, parse_module, unified_diff, upgrade
 
 MEMORY_RATIO: Final = 1000

@@ -10,7 +10,7 @@ import libcst as cst
 
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
-from irviz.loaders.upgrade import prim_func_rules, python_api_rules, relax_rules
+from irviz.loaders.upgrade import rules
 from irviz.loaders.upgrade.dotted_names import (
     AddNote,
     CallSite,
@@ -19,18 +19,21 @@ from irviz.loaders.upgrade.dotted_names import (
     keyword,
     parts,
 )
-from irviz.loaders.upgrade.function_context import Function, Owner, every, function_of
-from irviz.loaders.upgrade.imports import future_first, new_name, rewrite_import, with_imports
 from irviz.loaders.upgrade.moved_names import (
     OPERATORS,
     SHORT,
+    future_first,
     gone,
     moved,
+    new_name,
+    rewrite_import,
     unknown_keywords,
     why_missing,
     why_no_operator,
     why_no_program,
+    with_imports,
 )
+from irviz.loaders.upgrade.rules import Function, Owner, every, function_of
 
 
 @dataclass(frozen=True, order=True)
@@ -125,8 +128,7 @@ class Rewriter(cst.CSTTransformer):
         self._dense_functions = {
             each.value.value
             for each in every(node, cst.DictElement)
-            if isinstance(each.value, cst.Name)
-            and relax_rules.names_operator(each.key, relax_rules.DENSE)
+            if isinstance(each.value, cst.Name) and rules.names_operator(each.key, rules.DENSE)
         }
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
@@ -140,7 +142,7 @@ class Rewriter(cst.CSTTransformer):
         self._inner.add(node.name)
         self._owners.append(Owner.of(node, self._names))
         strings = every(node, cst.SimpleString)
-        if any(relax_rules.names_operator(each, relax_rules.DENSE) for each in strings):
+        if any(rules.names_operator(each, rules.DENSE) for each in strings):
             self._dense_scopes.append(node)
 
     def leave_ClassDef(
@@ -168,7 +170,7 @@ class Rewriter(cst.CSTTransformer):
         self._leave_dense_scope(original_node)
         function = self._functions.pop()
         if function.kind == "relax":
-            return relax_rules.with_module_alias(updated_node, function)
+            return rules.with_module_alias(updated_node, function)
         return updated_node
 
     @property
@@ -209,7 +211,7 @@ class Rewriter(cst.CSTTransformer):
     ) -> cst.Decorator:
         target = callee(original_node.decorator)
         if self._names.meaning(target) == "T.prim_func" and self._functions[-1].old:
-            return prim_func_rules.rewrite_decorator(updated_node)
+            return rules.rewrite_decorator(updated_node)
         return updated_node
 
     def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
@@ -242,7 +244,7 @@ class Rewriter(cst.CSTTransformer):
         function = self._function
         if function.kind != "relax":
             return updated_node
-        return relax_rules.rewrite_name(
+        return rules.rewrite_name(
             original_node, updated_node, function, self._names, original_node in self._inner
         )
 
@@ -253,8 +255,8 @@ class Rewriter(cst.CSTTransformer):
             return updated_node  # a part of a dotted name, which is rewritten as a whole
         meaning = self._names.meaning(original_node)
         if not meaning:
-            if self._uses_tvm and original_node.attr.value in relax_rules.ATTRIBUTES:
-                return relax_rules.rewrite_attribute(updated_node)
+            if self._uses_tvm and original_node.attr.value in rules.ATTRIBUTES:
+                return rules.rewrite_attribute(updated_node)
             return updated_node
         return self._moved(original_node, updated_node, meaning)
 
@@ -263,9 +265,9 @@ class Rewriter(cst.CSTTransformer):
             self._add_note(old)(".".join(parts(old)), why)
             return new
         if self._function.kind == "relax":
-            meaning = relax_rules.tvmscript_name(meaning)
+            meaning = rules.tvmscript_name(meaning)
         if self._dense_scopes:
-            meaning = relax_rules.DENSE_MATMULS.get(meaning, meaning)
+            meaning = rules.DENSE_MATMULS.get(meaning, meaning)
         whole = moved(meaning)
         if why := why_missing(whole):
             self._unknown[old] = Note(self._names.line(old), ".".join(parts(old)), why)
@@ -282,9 +284,9 @@ class Rewriter(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        if (new := python_api_rules.rewrite_metadata(original_node)) is not None:
+        if (new := rules.rewrite_metadata(original_node)) is not None:
             return new
-        return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
+        return rules.rewrite_subscript(original_node, updated_node, self._names)
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
@@ -300,26 +302,26 @@ class Rewriter(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         named = original_node.func
         if isinstance(named, cst.Call) and named.args and self._uses_tvm:
-            if relax_rules.names_operator(named.args[0].value, relax_rules.DENSE):
+            if rules.names_operator(named.args[0].value, rules.DENSE):
                 site = CallSite(original_node, updated_node, "", self._names, self._add_note(named))
-                return relax_rules.rewrite_pattern(site)
+                return rules.rewrite_pattern(site)
             return updated_node
         meaning = self._names.meaning(named)
         if not meaning:
-            return python_api_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
+            return rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
         if meaning.startswith("T."):
-            new = prim_func_rules.rewrite_call(updated_node, meaning, self._function)
+            new = rules.rewrite_prim_func_call(updated_node, meaning, self._function)
             return self._looked_up(original_node, updated_node, new, meaning)
         if self._function.kind == "relax":
-            meaning = relax_rules.tvmscript_name(meaning)
+            meaning = rules.tvmscript_name(meaning)
         note = self._add_note(original_node)
         site = CallSite(original_node, updated_node, meaning, self._names, note)
-        if self._dense_scopes and meaning in relax_rules.DENSE_MATMULS:
-            relax_rules.check_dense(site)
+        if self._dense_scopes and meaning in rules.DENSE_MATMULS:
+            rules.check_dense(site)
             return updated_node
-        new = relax_rules.rewrite_call(site)
+        new = rules.rewrite_call(site)
         if meaning.startswith("tvm."):
-            new = python_api_rules.rewrite_call(replace(site, new=new))
+            new = rules.rewrite_python_call(replace(site, new=new))
         return self._looked_up(original_node, updated_node, new, meaning)
 
     def _looked_up(self, old: cst.Call, same: cst.Call, new: cst.Call, meaning: str) -> cst.Call:

@@ -36,17 +36,18 @@ from irviz.transforms.kernels.call_targets import (
     signatures_of,
 )
 from irviz.transforms.kernels.library import LibraryKernel
-from irviz.transforms.kernels.samples import (
+from irviz.transforms.kernels.signature import (
     Array,
     SampleSpec,
+    Signature,
     UnknownDtypeError,
     element_count,
     input_types,
     sample_signature,
+    signature_of_call,
     statement_count,
     with_small_sizes,
 )
-from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.te_definitions import (
     NoPrimFuncError,
     TEDefinition,

@@ -19,9 +19,8 @@ from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import make_target
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.passes.user_function_source import define_function
-from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import Transform
+from irviz.transforms.python_script import PythonScript, UnwritableError, define_function
+from irviz.transforms.stage import Transform
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.loaders.file_errors import brief
+from irviz.loaders.file_limits import brief
 from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import (
@@ -27,9 +27,8 @@ from irviz.transforms.passes.arguments import (
 from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.passes.user_function_source import define_function
-from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.transform import SavedAs, Transform
+from irviz.transforms.python_script import PythonScript, UnwritableError, define_function
+from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.captured_output import captured_stderr
 
 _TARGET = "target"  # the parameter that the catalog adds to passes that need a target

@@ -15,8 +15,7 @@ from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import Equivalence, candidates, compare_on_samples
 from irviz.transforms.kernels.library import OPERATORS, definitions, kernels, run_on_torch
-from irviz.transforms.kernels.samples import SampleSpec
-from irviz.transforms.kernels.signature import fits, parse_signature
+from irviz.transforms.kernels.signature import SampleSpec, fits, parse_signature
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.kernels.te_definitions import (
     NoPrimFuncError,

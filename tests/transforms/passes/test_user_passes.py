@@ -26,7 +26,7 @@ from irviz.transforms.passes.catalog import catalog, find, register_pass, regist
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Transform
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("forgets_registrations")]
 

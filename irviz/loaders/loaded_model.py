@@ -15,7 +15,7 @@ from tvm import ir
 
 from irviz.errors import RunError
 from irviz.ir.tensor_array import tensor_array
-from irviz.model.graph.infer_layers import LayersByNode
+from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
 
 Params = Mapping[str, NDArray[Any]]

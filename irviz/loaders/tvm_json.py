@@ -35,7 +35,7 @@ from irviz.loaders.read_in_worker import (
     draw_all,
     read_in_worker,
 )
-from irviz.worker.memory_limit import limited_memory
+from irviz.worker.sandbox import limited_memory
 
 MEMORY_RATIO = 100
 """The memory for reading a text, as a multiple of its size."""

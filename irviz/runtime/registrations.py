@@ -15,7 +15,7 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.errors import IrvizError
-from irviz.runtime.module_bytes import by_value
+from irviz.runtime.build_module import by_value
 
 _KEPT = 4
 """Functions kept for each name: an earlier one may be registered again."""

@@ -20,10 +20,8 @@ from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases
-from irviz.runtime.build_module import PLAIN
+from irviz.runtime.build_module import PLAIN, pack_module
 from irviz.runtime.kernels import say_if_none_are_kept
-from irviz.runtime.module_bytes import pack_module
-from irviz.runtime.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.registrations import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_errors import error_summary
@@ -34,8 +32,10 @@ from irviz.runtime.run_function import (
     Job,
     ModuleOf,
     Modules,
+    PreparedCall,
     TimedCall,
     UnknownModuleError,
+    prim_func_call,
     run_job,
     run_packed,
     time_in_turn,
@@ -44,7 +44,7 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
     TRIES,

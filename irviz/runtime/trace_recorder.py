@@ -14,7 +14,7 @@ from tvm import ir, relax
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 from irviz.worker.progress import report_progress
 

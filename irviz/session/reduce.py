@@ -34,10 +34,9 @@ from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
-from irviz.runtime.argument_lists import Array, Cases
-from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
+from irviz.runtime.argument_lists import RANDOM, Array, Cases, generator_for, random_array
+from irviz.runtime.build_module import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
-from irviz.runtime.synthetic_inputs import RANDOM, generator_for, random_array
 from irviz.runtime.vm import PERTURB, perturb_value
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.session import Session

@@ -11,7 +11,7 @@ import numpy as np
 from irviz.errors import RunError
 from irviz.ir.module_functions import relax_function
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.divergence import first_divergence, node_differences
 from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
 from irviz.model.runs.tolerance import scaled_tolerance
@@ -24,7 +24,7 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import array_of, constants_of, inlined_graph
 from irviz.transforms.stage import Stage
 from irviz.view.text.run_results import difference_amount, node_path
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import RUNS, OnProgress
 
 

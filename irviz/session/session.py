@@ -28,8 +28,8 @@ from irviz.limits import RUN_SECONDS
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.runs.array_summary import summarise
+from irviz.model.graph.layers import LayersByNode
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs

@@ -38,9 +38,8 @@ from irviz.loaders.file_limits import (
     read_file,
 )
 from irviz.loaders.tvm_json import objects_from_json, objects_to_json, read_objects
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.graph.layers import Layer, LayerPart
+from irviz.model.graph.graph import Layer, LayerPart, NodeId
+from irviz.model.graph.layers import LayersByNode
 from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.file_codec import (

@@ -14,8 +14,7 @@ from tvm import relax
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
-from irviz.model.diff.diff_neighbourhood import diff_part
-from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
+from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
 from irviz.model.diff.side_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.folding_limits import LIMIT

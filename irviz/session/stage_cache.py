@@ -31,9 +31,8 @@ from irviz.ir.tvmscript import Script, script
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
-from irviz.model.graph.graph import Graph, NodeId, Resolution, call_path, inlined_id
-from irviz.model.graph.infer_layers import LayersByNode, with_layers
-from irviz.model.graph.layers import Layer
+from irviz.model.graph.graph import Graph, Layer, NodeId, Resolution, call_path, inlined_id
+from irviz.model.graph.layers import LayersByNode, with_layers
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.inlined_graph import (
     MAX_CALL_DEPTH,

@@ -21,11 +21,13 @@ from irviz.ir.tvmscript import function_texts, tvmscript
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
     Accesses,
+    FunctionFingerprint,
     attribute_differences,
     block_differences,
     block_partners,
     diff_nodes,
     function_differences,
+    match_functions,
     moved_nodes,
     moved_params,
     ranks,
@@ -60,7 +62,6 @@ from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
 from irviz.model.matching.alignment import Alignment
-from irviz.model.matching.function_matching import FunctionFingerprint, match_functions
 from irviz.model.matching.node_matching import MatchedBy
 from irviz.session.stage_cache import (
     constants_of,

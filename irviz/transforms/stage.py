@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import tvm
 from tvm import ir
 
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.graph.layers import Layer
+from irviz.model.graph.graph import Layer, NodeId
+from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
 from irviz.transforms.python_script import PythonScript, UnwritableError
 

@@ -24,8 +24,16 @@ from irviz.model.folding.folding_limits import (
 )
 from irviz.model.folding.group_facts import STORAGE_ROTATES, operation_name
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
-from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind
-from irviz.model.graph.layers import Layer, LayerPart, common_layer, layer_name
+from irviz.model.graph.graph import (
+    Graph,
+    Layer,
+    LayerPart,
+    NodeId,
+    NodeKind,
+    RegionKind,
+    common_layer,
+    layer_name,
+)
 from irviz.model.graph.memory_accesses import ALLOCATIONS, BUFFERS, CHECKS, KILLS, computing
 
 

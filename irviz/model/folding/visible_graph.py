@@ -13,8 +13,16 @@ from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
 from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.repeats import BoundNodes, Operand
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
-from irviz.model.graph.layers import common_layer
+from irviz.model.graph.graph import (
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    common_layer,
+)
 from irviz.model.graph.memory_accesses import computing
 
 

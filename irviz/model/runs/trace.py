@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.graph.graph import NodeId, UnknownNodeError, id_in_callee
-from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.array_diff import ArraySummary
 
 Array = NDArray[np.generic]
 

@@ -15,7 +15,7 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
-from irviz.runtime.module_bytes import PortableFunction
+from irviz.runtime.build_module import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import make_target
 from irviz.transforms.passes.pass_call import PassCall, named_pass

@@ -78,9 +78,7 @@ def print_notes(notes: Sequence[str]) -> None:
         print(f"irviz: {note}", file=sys.stderr)  # noqa: T201
 
 
-# --- failure words -----------------------------------------------------------------------------
-#
-# The error messages of the command line.
+# --- The error messages of the command line ------------------------------------------------------
 
 
 FAILURES = (IrvizError, OSError, ValueError, RuntimeError, ImportError, MemoryError)

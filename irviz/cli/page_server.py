@@ -271,9 +271,7 @@ class _Connection(_Private, WebSocketHandler):
             self.shown.pages.hear(self.message, self.buffers)
 
 
-# --- page html ---------------------------------------------------------------------------------
-#
-# The documents that the page's server sends.
+# --- The documents that the page's server sends --------------------------------------------------
 
 
 PAGE = Path(__file__).parent / "page"
@@ -292,9 +290,7 @@ def template(name: str) -> jinja2.Template:
     return environment.get_template(f"{name}.html.j2")
 
 
-# --- page prerender ----------------------------------------------------------------------------
-#
-# Prerender the explorer for the document of the page, until its script has run.
+# --- Prerender the explorer for the document of the page, until its script has run ---------------
 
 
 def initial_picture(explorer: Explorer) -> dict[str, object]:

@@ -311,9 +311,7 @@ def _sentences(graph: Graph) -> str:
     return " ".join(found)
 
 
-# --- program -----------------------------------------------------------------------------------
-#
-# The program of a figure: found by its name, and with its transforms applied, or called.
+# --- The program of a figure: found by its name, and with its transforms applied, or called ------
 
 
 _REFERENCE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
@@ -554,9 +552,7 @@ def _add(
         lines.append(one)
 
 
-# --- function parts ----------------------------------------------------------------------------
-#
-# The parts of a function: its TVMScript with a labelled frame around each part.
+# --- The parts of a function: its TVMScript with a labelled frame around each part ---------------
 
 
 LABEL_SIZE = 11.0

@@ -20,9 +20,7 @@ from tvm import ir, s_tir, sym, tirx
 from irviz.ir.statements import flatten_with_paths, used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
-# --- block domains -----------------------------------------------------------------------------
-#
-# The domain of each block of a PrimFunc: which values its axes take, in which order.
+# --- The domain of each block of a PrimFunc: which values its axes take, in which order ----------
 
 
 Values: TypeAlias = NDArray[np.int64]

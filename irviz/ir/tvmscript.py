@@ -119,9 +119,7 @@ def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
     return starts
 
 
-# --- tvmscript ---------------------------------------------------------------------------------
-#
-# TVMScript that every version of Python can read.
+# --- TVMScript that every version of Python can read ---------------------------------------------
 
 
 def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
@@ -133,9 +131,7 @@ def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
     return str(printed.script(extra_config={"script.use_pep695": False}, **options))
 
 
-# --- function texts ----------------------------------------------------------------------------
-#
-# The TVMScript of a module cut into functions.
+# --- The TVMScript of a module cut into functions ------------------------------------------------
 
 
 _INDENT = 4

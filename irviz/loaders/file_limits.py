@@ -170,9 +170,7 @@ class _Counter:
             )
 
 
-# --- bounded read ------------------------------------------------------------------------------
-#
-# Read a whole file, or open an archive, within the limits for files.
+# --- Read a whole file, or open an archive, within the limits for files --------------------------
 
 
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")

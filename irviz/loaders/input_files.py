@@ -211,9 +211,7 @@ def _listed(names: Mapping[str, object]) -> str:
     return f"{listed}, …" if len(names) > 8 else listed
 
 
-# --- images ------------------------------------------------------------------------------------
-#
-# Convert images to arrays of the shape that a model takes.
+# --- Convert images to arrays of the shape that a model takes ------------------------------------
 
 
 MAX_PIXELS = 1 << 26

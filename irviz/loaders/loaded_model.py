@@ -77,9 +77,7 @@ def opaque_note(opaque: Sequence[str]) -> str:
     return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"
 
 
-# --- origin file -------------------------------------------------------------------------------
-#
-# The file that a module was imported from, to be read again when the original is run.
+# --- The file that a module was imported from, to be read again when the original is run ---------
 
 
 @dataclass(frozen=True)

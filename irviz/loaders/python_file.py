@@ -153,9 +153,7 @@ def _is_python(cell: str) -> bool:
     return True
 
 
-# --- notebook cell -----------------------------------------------------------------------------
-#
-# Read the TVMScript in a notebook's cell, in the worker.
+# --- Read the TVMScript in a notebook's cell, in the worker --------------------------------------
 
 
 CELL = "the cell"

@@ -83,9 +83,7 @@ def check_drawing_time(began: float) -> None:
         )
 
 
-# --- written size ------------------------------------------------------------------------------
-#
-# Refuse modules whose text would be far larger than they are.
+# --- Refuse modules whose text would be far larger than they are ---------------------------------
 #
 # Objects in a module are shared: a tuple of twice the same tuple takes a few bytes, and its type is
 # written out twice. Thirty of them, one in the other, are a text of gigabytes.

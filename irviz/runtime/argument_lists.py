@@ -400,9 +400,7 @@ def _listed(names: Iterable[object]) -> str:
     return ", ".join(repr(str(name)) for name in names) or "none"
 
 
-# --- argument conversion -----------------------------------------------------------------------
-#
-# Convert the value given for a parameter to arguments, and split it into cases.
+# --- Convert the value given for a parameter to arguments, and split it into cases ---------------
 
 
 Array = NDArray[np.generic]

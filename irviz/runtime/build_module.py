@@ -34,9 +34,7 @@ from irviz.model.graph.graph import Node
 from irviz.runtime.kernels import KernelError, can_be_kept, compiled, is_closed
 from irviz.worker import shared_arrays
 
-# --- build recipe ------------------------------------------------------------------------------
-#
-# How Relax functions are optimised before they are built.
+# --- How Relax functions are optimised before they are built -------------------------------------
 
 
 PLAIN = "plain"
@@ -351,9 +349,7 @@ def _array(constant: ir.GenericConst) -> np.ndarray | None:
         return None
 
 
-# --- pickle by value ---------------------------------------------------------------------------
-#
-# Python functions as bytes, including the code of the user's own modules.
+# --- Python functions as bytes, including the code of the user's own modules ---------------------
 #
 # Another process may be unable to import these modules, or may have imported an older version.
 

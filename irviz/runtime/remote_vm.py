@@ -256,9 +256,7 @@ def _remove(link: Connection, names: Sequence[str]) -> None:
             link.request("removing the file", lambda name=name: link.session.remove(name))  # type: ignore[misc]
 
 
-# --- connection --------------------------------------------------------------------------------
-#
-# Connections to TVM's RPC servers: opened, kept, and opened again when they are lost.
+# --- Connections to TVM's RPC servers: opened, kept, and opened again when they are lost ---------
 
 
 Result = TypeVar("Result")
@@ -436,9 +434,7 @@ def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
     return answer.result()
 
 
-# --- flatten tuples ----------------------------------------------------------------------------
-#
-# Versions of functions that take the fields of tuples: tuples cannot be sent over RPC.
+# --- Versions of functions that take the fields of tuples: tuples cannot be sent over RPC --------
 
 
 def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, str]]:

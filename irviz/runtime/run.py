@@ -183,9 +183,7 @@ def _check_case(cases: int, case: int) -> None:
         raise InputError(f"there is no case {case}: give one of 0 to {cases - 1}")
 
 
-# --- run in worker -----------------------------------------------------------------------------
-#
-# Run work in the worker, sending modules that it lacks and translating errors.
+# --- Run work in the worker, sending modules that it lacks and translating errors ----------------
 
 
 Result = TypeVar("Result")

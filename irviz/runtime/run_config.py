@@ -79,9 +79,7 @@ def check_limits(config: RunConfig) -> None:
         raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")
 
 
-# --- run target --------------------------------------------------------------------------------
-#
-# Parse the device where functions run, and the target to build for it.
+# --- Parse the device where functions run, and the target to build for it ------------------------
 
 
 LOCAL = ("", "cpu")

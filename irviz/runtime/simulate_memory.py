@@ -76,9 +76,7 @@ def _read(sent: bytes) -> MemoryUse:
     return Allocations(planned, sizes).read(function)
 
 
-# --- simulator ---------------------------------------------------------------------------------
-#
-# Simulate a lowered function to find what it allocates and frees, in order of execution.
+# --- Simulate a lowered function to find what it allocates and frees, in order of execution ------
 
 
 _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
@@ -351,9 +349,7 @@ def _shape(argument: ir.Expr, thing: Held, extents: ShapeEvaluator) -> Shape | N
     return thing.shape if isinstance(thing, TensorInfo) else None
 
 
-# --- simulated memory --------------------------------------------------------------------------
-#
-# The memory of a simulated function: storages and buffers, with their references counted.
+# --- The memory of a simulated function: storages and buffers, with their references counted -----
 
 
 @dataclass(eq=False)

@@ -343,9 +343,7 @@ def _call(still_fails: PortableFunction, packed: bytes) -> bool:
     return bool(still_fails(unpack_module(packed)))
 
 
-# --- followed inputs ---------------------------------------------------------------------------
-#
-# Call a smaller module with the values that its parameters have in the run that fails.
+# --- Call a smaller module with the values that its parameters have in the run that fails --------
 #
 # A parameter keeps its argument. A parameter that takes the place of a removed node has the
 # value of this node in that run.

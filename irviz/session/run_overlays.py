@@ -182,9 +182,7 @@ def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
     return made[kind](trace, view)
 
 
-# --- values by visible node --------------------------------------------------------------------
-#
-# Aggregate values of a function's nodes by the drawn node that shows or contains them.
+# --- Aggregate values of a function's nodes by the drawn node that shows or contains them --------
 
 
 class DrawnFunction(Protocol):

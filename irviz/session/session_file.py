@@ -340,9 +340,7 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-# --- archive -----------------------------------------------------------------------------------
-#
-# Write and read a zip archive of known entries, without unpacking it to disk.
+# --- Write and read a zip archive of known entries, without unpacking it to disk -----------------
 #
 # The declared names, methods and sizes are checked before anything is read.
 
@@ -437,9 +435,7 @@ def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]
     return {member.filename: archive.read(member) for member in members}
 
 
-# --- layer codec -------------------------------------------------------------------------------
-#
-# Encode the layers of bindings as JSON: a list of all layers, and indices into it.
+# --- Encode the layers of bindings as JSON: a list of all layers, and indices into it ------------
 
 
 def encode_layers(layers: Mapping[str, LayersByNode]) -> dict[str, object]:

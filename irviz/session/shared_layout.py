@@ -213,9 +213,7 @@ def _is_filled(layout: Layout) -> bool:
     return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
 
 
-# --- visible node diffs ------------------------------------------------------------------------
-#
-# What became of each drawn node, where groups of nodes are drawn as one.
+# --- What became of each drawn node, where groups of nodes are drawn as one ----------------------
 
 
 Where = Callable[[NodeId], NodeId | None]
@@ -295,9 +293,7 @@ def _merged(
     return NodeDiff(change, tuple(before), tuple(after), differences=differences)
 
 
-# --- compared views ----------------------------------------------------------------------------
-#
-# Two compared stages, positioned by one shared layout.
+# --- Two compared stages, positioned by one shared layout ----------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

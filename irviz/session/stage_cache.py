@@ -121,9 +121,7 @@ def reading_of(stage: Stage, function: str) -> Reading:
     return reading
 
 
-# --- matching ------------------------------------------------------------------------------------
-#
-# Which nodes of two stages correspond, by variables and tensors that they share.
+# --- Which nodes of two stages correspond, by variables and tensors that they share --------------
 
 
 @kept_by_stage
@@ -260,9 +258,7 @@ def _walk(
                 yield address, inlined_id(call, node_id)
 
 
-# --- readings with layers and operations ---------------------------------------------------------
-#
-# What is derived of a function's reading.
+# --- What is derived of a function's reading -----------------------------------------------------
 
 
 def graph_of(stage: Stage, function: str) -> Graph:
@@ -329,9 +325,7 @@ def _script(module: ir.IRModule) -> Script:
     return script(module)
 
 
-# --- stage flops -------------------------------------------------------------------------------
-#
-# Count the floating-point operations of a stage's nodes, including called functions.
+# --- Count the floating-point operations of a stage's nodes, including called functions ----------
 
 
 _MAX_CALLS = 3
@@ -365,9 +359,7 @@ def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
     return of_function
 
 
-# --- prim func flops ---------------------------------------------------------------------------
-#
-# Count the operations of a PrimFunc.
+# --- Count the operations of a PrimFunc ----------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)

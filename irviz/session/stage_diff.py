@@ -437,9 +437,7 @@ def _title(stage: Stage) -> str:
     return f"{stage.id} {stage.label}"
 
 
-# --- function fingerprints ---------------------------------------------------------------------
-#
-# Fingerprints of a module's functions, equal for functions that do the same.
+# --- Fingerprints of a module's functions, equal for functions that do the same ------------------
 
 
 _SYMBOL = "global_symbol"

@@ -398,9 +398,7 @@ def named_arguments(function: ir.BaseFunc, cases: Cases, case: int) -> Mapping[s
     return dict(zip(parameter_types(function), cases[case], strict=True))
 
 
-# --- stage operations --------------------------------------------------------------------------
-#
-# How many operations in a row make a number of a function's result.
+# --- How many operations in a row make a number of a function's result ---------------------------
 
 
 _UNKNOWN = 1000.0
@@ -427,9 +425,7 @@ def operations_in_a_row(stage: Stage, function: str) -> float:
     return max(most.values(), default=1.0)
 
 
-# --- float dtypes ------------------------------------------------------------------------------
-#
-# The dtypes of floats that a module computes in.
+# --- The dtypes of floats that a module computes in ----------------------------------------------
 
 
 _MOST = 256

@@ -272,9 +272,7 @@ def _inside(choices: Expansion, call: NodeId) -> Expansion:
     )
 
 
-# --- inlined call ------------------------------------------------------------------------------
-#
-# A called function that is drawn in place of its call.
+# --- A called function that is drawn in place of its call ----------------------------------------
 
 
 def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:

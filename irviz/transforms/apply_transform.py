@@ -19,9 +19,7 @@ from irviz.worker.captured_output import captured_stderr
 from irviz.worker.shared_arrays import UnsharedError
 from irviz.worker.supervisor import TRIES, WorkerError
 
-# --- try in worker -----------------------------------------------------------------------------
-#
-# Try a transform in a separate process, which it may crash.
+# --- Try a transform in a separate process, which it may crash -----------------------------------
 
 
 class Change(NamedTuple):

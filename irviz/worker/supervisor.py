@@ -302,9 +302,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_workers)
 
 
-# --- worker handle -----------------------------------------------------------------------------
-#
-# A parent's handle of a worker process: starting, calling and killing it.
+# --- A parent's handle of a worker process: starting, calling and killing it ---------------------
 
 
 _CAN_FORK = sys.platform.startswith("linux")

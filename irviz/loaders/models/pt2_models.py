@@ -73,9 +73,7 @@ def _read_pt2(content: bytes) -> torch.export.ExportedProgram:
         return torch.export.load(BytesIO(archive))
 
 
-# --- pt2 sanitizer -----------------------------------------------------------------------------
-#
-# Remove everything from a .pt2 archive that torch would run while reading it.
+# --- Remove everything from a .pt2 archive that torch would run while reading it -----------------
 #
 # torch.export.load unpickles sample inputs, and falls back to the unsafe unpickler if the safe
 # one refuses them. It unpickles old weights and constants, loads compiled libraries, evaluates

@@ -220,9 +220,7 @@ def load_errors(failed: str) -> Iterator[None]:
         raise LoadError(f"{failed}: {words}{advice}") from failure
 
 
-# --- torch evaluator ---------------------------------------------------------------------------
-#
-# Run an exported program with torch, for comparison with the imported module.
+# --- Run an exported program with torch, for comparison with the imported module -----------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -388,9 +388,7 @@ _CHECKS: Mapping[type[ast.expr], Callable[..., None]] = {
 }
 
 
-# --- gpu expressions ---------------------------------------------------------------------------
-#
-# Admit GPU layouts and instructions, whose arguments have a syntax of their own.
+# --- Admit GPU layouts and instructions, whose arguments have a syntax of their own --------------
 
 
 Check = Callable[[ast.expr, TextScope], None]

@@ -15,9 +15,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-# --- gpu dialect -------------------------------------------------------------------------------
-#
-# The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does.
+# --- The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does ---
 #
 # The source of each in the installed TVM was reviewed: when a text is parsed, it makes a node of
 # the IR from its arguments. None of them evaluates or compiles a string, opens a file, or loops
@@ -375,9 +373,7 @@ def refusal_reason(root: str, path: str) -> str:
     return f"{name} is refused: TVMScript does not need it"
 
 
-# --- imported names ----------------------------------------------------------------------------
-#
-# The names that a text imports from TVM's GPU dialect, and their full names.
+# --- The names that a text imports from TVM's GPU dialect, and their full names ------------------
 #
 # TVM's functions are written under imported names: `laneid` for `Axis.laneid`. No import is
 # executed: the syntax tree gets the full names before it is checked, and TVM's parser the

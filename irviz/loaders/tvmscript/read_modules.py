@@ -93,9 +93,7 @@ def _parse(text: str, definition: Definition, imported: Mapping[str, str]) -> ir
     raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")
 
 
-# --- restricted parser -------------------------------------------------------------------------
-#
-# Run TVM's TVMScript parser without Python's builtins and without starting programs.
+# --- Run TVM's TVMScript parser without Python's builtins and without starting programs ----------
 #
 # It gets only texts that `admission` admits. If hostile Python slips through all the same, it finds
 # little here that it could use.

@@ -179,9 +179,7 @@ def _indent(lines: list[str]) -> str:
     return min(spaces, key=len, default="")
 
 
-# --- cells -------------------------------------------------------------------------------------
-#
-# Upgrade the cells of a notebook or a chapter together, as they share their imports.
+# --- Upgrade the cells of a notebook or a chapter together, as they share their imports ----------
 
 
 # Lines of a notebook that are not Python: magics, shell commands, questions.

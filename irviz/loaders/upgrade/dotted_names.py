@@ -223,9 +223,7 @@ def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
             yield prefix, place + prefix
 
 
-# --- calls -------------------------------------------------------------------------------------
-#
-# Calls to rewrite, and the parts of new ones.
+# --- Calls to rewrite, and the parts of new ones -------------------------------------------------
 
 
 _NO_SPACE: Final = cst.SimpleWhitespace("")
@@ -287,9 +285,7 @@ def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
     return [*first, last.with_changes(comma=SPACED, whitespace_after_arg=_NO_SPACE), closing]
 
 
-# --- linear scope provider ---------------------------------------------------------------------
-#
-# The scopes of a text, found in linear time.
+# --- The scopes of a text, found in linear time --------------------------------------------------
 #
 # libcst's own ScopeProvider also determines which assignment each use of a name may mean: that
 # takes the number of uses times the number of assignments. It parses strings in annotations as

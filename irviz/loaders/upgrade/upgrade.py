@@ -97,9 +97,7 @@ def unified_diff(old: str, new: str, name: str) -> str:
     )
 
 
-# --- rewriting ---------------------------------------------------------------------------------
-#
-# Walk over a text once and apply the rules to each node.
+# --- Walk over a text once and apply the rules to each node --------------------------------------
 
 
 class Rewriter(cst.CSTTransformer):

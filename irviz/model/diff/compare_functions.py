@@ -282,9 +282,7 @@ def _block_name(node: Node, graph: Graph) -> str:
     return f"{region.kind.value} {node.region}" + (f" of {around}" if around else "")
 
 
-# --- effect order ------------------------------------------------------------------------------
-#
-# The order in which nodes read, write and free memory.
+# --- The order in which nodes read, write and free memory ----------------------------------------
 #
 # Two nodes conflict if both access common memory and one of them writes or frees it. Two
 # sequences of the same nodes do the same exactly if no pair of conflicting nodes is exchanged:

@@ -379,9 +379,7 @@ def _lines(nodes: Iterable[LoopNode], *, are_all: bool) -> Iterator[tuple[str, s
                 yield from _lines(node.children, are_all=are_all)
 
 
-# --- loop groups -------------------------------------------------------------------------------
-#
-# What became of the loops around two blocks that correspond.
+# --- What became of the loops around two blocks that correspond ----------------------------------
 
 
 _Loops = tuple[list[Loop], list[Loop]]

@@ -385,9 +385,7 @@ def _names(graph: Graph, ids: Sequence[NodeId]) -> str:
     )
 
 
-# --- module diff -------------------------------------------------------------------------------
-#
-# What became of a module.
+# --- What became of a module ---------------------------------------------------------------------
 
 
 _MOST_NAMED = 4
@@ -462,9 +460,7 @@ def _plain(value: object) -> object:
     return value
 
 
-# --- module text -------------------------------------------------------------------------------
-#
-# The TVMScript of a module by function, with the line of each node.
+# --- The TVMScript of a module by function, with the line of each node ---------------------------
 
 
 @dataclass(frozen=True)

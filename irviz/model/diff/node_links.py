@@ -298,9 +298,7 @@ def _leads_inside(inlined: InlinedGraph, node_id: NodeId) -> bool:
     return False
 
 
-# --- compose links -----------------------------------------------------------------------------
-#
-# Compose the relations between the nodes of a function over two consecutive steps.
+# --- Compose the relations between the nodes of a function over two consecutive steps ------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -447,9 +445,7 @@ def _base(name: str) -> str:
     return name.partition("#")[0].rstrip("0123456789").removesuffix("_")
 
 
-# --- node groups -------------------------------------------------------------------------------
-#
-# Group the nodes of a function that became each other, by link or by position.
+# --- Group the nodes of a function that became each other, by link or by position ----------------
 
 
 IsOtherOperation = Callable[[NodeId, NodeId], bool]

@@ -283,9 +283,7 @@ def _around(one: Element) -> list[Element]:
     return found
 
 
-# --- union elements ----------------------------------------------------------------------------
-#
-# Merge the nodes of several stages, and find the frames and regions that contain them.
+# --- Merge the nodes of several stages, and find the frames and regions that contain them --------
 
 
 @dataclass(eq=False, slots=True)

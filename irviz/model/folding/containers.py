@@ -517,9 +517,7 @@ def _uses(bound: BoundNodes, step: int, run: Sequence[int]) -> bool:
     return not made or any(operand.step == made[-1] for operand in bound.operands[step])
 
 
-# --- layer titles ------------------------------------------------------------------------------
-#
-# Titles of consecutive layers: names, number of copies, and class.
+# --- Titles of consecutive layers: names, number of copies, and class ----------------------------
 
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")

@@ -330,9 +330,7 @@ def _values(nodes: Sequence[Node]) -> str:
     return f"{len(nodes)} × {types.pop()}" if len(types) == 1 else f"{len(nodes)} values"
 
 
-# --- input placement ---------------------------------------------------------------------------
-#
-# Place each leaf (parameter or constant) in the region where it is used.
+# --- Place each leaf (parameter or constant) in the region where it is used ----------------------
 
 
 _CONTAINS_PARAMS = (

@@ -287,9 +287,7 @@ def _grouped(edges: Sequence[Edge], key: Callable[[Edge], NodeId]) -> dict[NodeI
     return found
 
 
-# --- access ------------------------------------------------------------------------------------
-#
-# What a node does with the memory of its arguments.
+# --- What a node does with the memory of its arguments -------------------------------------------
 
 
 Positions: TypeAlias = "tuple[int, ...] | None"
@@ -331,9 +329,7 @@ PURE_UNKNOWN = Access(shares=None)
 """Nothing is written, and the value may be an argument."""
 
 
-# --- type parts --------------------------------------------------------------------------------
-#
-# The parts of a node's type, for comparison.
+# --- The parts of a node's type, for comparison --------------------------------------------------
 
 
 class TypeParts(NamedTuple):
@@ -405,9 +401,7 @@ def call_path(node_id: str) -> list[str]:
     return [SEPARATOR.join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-# --- module contents ---------------------------------------------------------------------------
-#
-# The contents of a module, as plain data.
+# --- The contents of a module, as plain data -----------------------------------------------------
 
 
 class FunctionInfo(NamedTuple):

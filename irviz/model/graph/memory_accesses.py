@@ -352,9 +352,7 @@ def _fields(values: _Values, index: int) -> Iterable[tuple[_Path, Place]]:
             yield path[1:], place
 
 
-# --- memory operators --------------------------------------------------------------------------
-#
-# Operators that compute nothing: those of memory plans, and checks of arguments.
+# --- Operators that compute nothing: those of memory plans, and checks of arguments --------------
 
 
 STORAGES = (

@@ -403,9 +403,7 @@ def _further_names(
     return [one for one in names if one not in mine.partners and one not in mine.members]
 
 
-# --- value origins -----------------------------------------------------------------------------
-#
-# Where the values of a graph are computed, seen through names, buffers, casts and layouts.
+# --- Where the values of a graph are computed, seen through names, buffers, casts and layouts ----
 
 
 Position = tuple[int, ...]

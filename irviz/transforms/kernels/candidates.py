@@ -56,9 +56,7 @@ from irviz.transforms.kernels.te_definitions import (
 )
 from irviz.worker.supervisor import TRIES, WorkerError
 
-# --- equivalence on samples --------------------------------------------------------------------
-#
-# Compare functions with each other on sample inputs, in the worker.
+# --- Compare functions with each other on sample inputs, in the worker ---------------------------
 
 
 Value = TypeVar("Value")

@@ -174,9 +174,7 @@ def _nameless(prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     return prim_func.without_attr("global_symbol")
 
 
-# --- replace prim func -------------------------------------------------------------------------
-#
-# Replace a PrimFunc of the module by one that the user has written.
+# --- Replace a PrimFunc of the module by one that the user has written ---------------------------
 
 
 @dataclass(frozen=True)

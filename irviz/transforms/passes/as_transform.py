@@ -148,9 +148,7 @@ def as_transform(transform: object, arguments: Mapping[str, object] | None = Non
     )
 
 
-# --- function pass -----------------------------------------------------------------------------
-#
-# A pass that is a plain Python function.
+# --- A pass that is a plain Python function ------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
-    from irviz.session.divergence_report import DivergenceReport as DivergenceReport
     from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_session import diff as diff
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce import Reduction as Reduction
     from irviz.session.reduce import reduce as reduce
+    from irviz.session.run_stages import DivergenceReport as DivergenceReport
     from irviz.session.session import Session as Session
     from irviz.session.visible_function import ViewState as ViewState
     from irviz.testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
@@ -84,7 +84,7 @@ _LAZY = {
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
     "Divergence": "irviz.model.runs.divergence:Divergence",
-    "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
+    "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
     "ErrorTable": "irviz.view.text.tables:ErrorTable",
     "Figure": "irviz.view.figure:Figure",

@@ -49,8 +49,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest
 from irviz.session.bisect import Bisection, bisect
-from irviz.session.divergence_report import compare_traces
-from irviz.session.run_stages import node_arrays
+from irviz.session.run_stages import compare_traces, node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import iter_candidates

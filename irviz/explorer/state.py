@@ -20,8 +20,8 @@ from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.argument_lists import Inputs
 from irviz.session.bisect import Bisection
-from irviz.session.divergence_report import DivergenceReport
 from irviz.session.run_overlays import OverlayKind
+from irviz.session.run_stages import DivergenceReport
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState

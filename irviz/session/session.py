@@ -37,12 +37,12 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.simulate_memory import memory_use
-from irviz.session import divergence_report, run_stages
-from irviz.session.divergence_report import DivergenceReport
+from irviz.session import run_stages
 from irviz.session.layer_as_stage import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
+from irviz.session.run_stages import DivergenceReport
 from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
@@ -696,4 +696,4 @@ class Session(SessionState):
         The result also tells how the values of all other nodes differ. By default `case` is the one
         whose outputs differ most.
         """
-        return divergence_report.first_difference(self, stage, reference, case)
+        return run_stages.first_difference(self, stage, reference, case)

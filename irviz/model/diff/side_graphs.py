@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irviz.model.diff.union_graph import UnionGraph
-from irviz.model.folding.containers import Container, container_tree
+from irviz.model.folding.containers import (
+    Container,
+    container_tree,
+    count_elements,
+    group_facts,
+    with_parameters,
+)
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,

@@ -8,10 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
-from irviz.model.folding.containers import Container, ContainerTree
+from irviz.model.folding.containers import (
+    Container,
+    ContainerTree,
+    count_elements,
+    group_facts,
+    with_parameters,
+)
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
-from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     Edge,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irviz.model.folding.group_facts import STORAGE_ROTATES, UNKNOWN_FLOPS
+from irviz.model.folding.containers import STORAGE_ROTATES, UNKNOWN_FLOPS
 from irviz.model.graph.graph import Node, NodeKind, Resolution, layer_name
 from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 

@@ -20,16 +20,17 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 import comm
 import jinja2
+import platformdirs
 from comm.base_comm import BaseComm, CommManager
 from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
@@ -45,16 +46,20 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from irviz.atomic_write import atomic_write
+from irviz.cli.commands import demo_session
 from irviz.cli.options import FAILURES, failure_words
-from irviz.cli.page_launcher import START, PageRequest, interruptible
-from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
+from irviz.errors import SaveError
 from irviz.explorer.viewer.schema import Picture
+from irviz.private_folder import private_folder, say_not_kept
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
+    from irviz.session.session import Session
 
 
 def main() -> None:
@@ -540,3 +545,76 @@ class PageComm(BaseComm):
         content = {"comm_id": self.comm_id, "data": data or {}, **keys}
         message = {"type": msg_type, "content": content, "metadata": metadata or {}}
         self._pages.say({**message, "buffers": len(buffers or [])}, buffers or [])
+
+
+class Example(NamedTuple):
+    """A session that can be opened: what it shows, and what to do with it."""
+
+    title: str
+    words: str
+    session: Callable[[], Session]
+
+
+def _pipeline() -> Session:
+    session = demo_session("MyModuleHighLevel")
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        session = session.apply(name)
+    return session
+
+
+EXAMPLES: Mapping[str, Example] = {
+    DEMO: Example(
+        "A small neural network",
+        "Bind its weights, replace a kernel, and press Run: are the digits still right?",
+        demo_session,
+    ),
+    ":pipeline:": Example(
+        "Four passes",
+        "Step through the stages with Alt and the arrows; press d to see what each pass changed.",
+        _pipeline,
+    ),
+    ":loops:": Example(
+        "The loops of a matrix product",
+        "Split and reorder them in Schedule, and see what each step does to the time.",
+        lambda: demo_session("MyModuleStatic", "linear0"),
+    ),
+}
+"""The examples by the names that requests have for them."""
+
+
+_MOST = 10
+
+
+def recent_files() -> list[Path]:
+    """Return the recently opened files that still exist, latest first."""
+    try:
+        names = json.loads(_list().read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # it is damaged
+        return []
+    if not isinstance(names, list):
+        return []
+    paths = [Path(name) for name in names if isinstance(name, str)]
+    return [path for path in paths[:_MOST] if _is_file(path)]
+
+
+def add_recent_file(path: Path) -> None:
+    """Put a file at the head of the list; if it cannot be written, this is logged once."""
+    path = path.resolve()
+    paths = [path, *(other for other in recent_files() if other != path)]
+    try:
+        private_folder(_list().parent)
+        with atomic_write(_list()) as partial:
+            partial.write_text(json.dumps([str(one) for one in paths[:_MOST]]), encoding="utf-8")
+    except (OSError, SaveError) as failure:
+        say_not_kept("list of opened files", failure)
+
+
+def _list() -> Path:
+    return platformdirs.user_state_path("irviz") / "recent.json"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from safetensors import deserialize
 
 from irviz.errors import LoadError
-from irviz.ir.module_json import unique_keys
 from irviz.loaders.file_limits import (
     ZIP_STARTS,
     FileError,
@@ -30,6 +29,7 @@ from irviz.loaders.file_limits import (
     open_archive,
     read_file,
 )
+from irviz.loaders.tvm_json import unique_keys
 
 _PLAIN: Final = "save fewer arrays, or save them unpacked, with numpy.savez(path, w0=..., b0=...)"
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.

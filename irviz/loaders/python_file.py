@@ -10,7 +10,7 @@ from itertools import count
 
 from tvm import ir
 
-import irviz.ir.module_json  # noqa: F401 - modules in answers
+import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, FileError, check_result, memory_for
 from irviz.loaders.loaded_model import Loaded

@@ -13,7 +13,7 @@ from typing import TypeVar, get_args
 
 from tvm import ir, tirx
 
-from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.errors import CancelledRunError, InputError, RunError, error_summary
 from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types
@@ -24,7 +24,6 @@ from irviz.runtime.build_module import PLAIN, pack_module
 from irviz.runtime.kernels import say_if_none_are_kept
 from irviz.runtime.registrations import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
-from irviz.runtime.run_errors import error_summary
 from irviz.runtime.run_function import (
     BUDGET,
     ROUNDS,

@@ -6,10 +6,9 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from irviz.errors import InputError, RunError
+from irviz.errors import InputError, RunError, error_summary
 from irviz.limits import RUN_SECONDS
 from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
-from irviz.runtime.run_errors import error_summary
 from irviz.runtime.vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 

@@ -11,7 +11,7 @@ import cloudpickle
 import tvm
 from tvm import ir, relax, tirx
 
-from irviz.errors import InputError, RunError
+from irviz.errors import InputError, RunError, error_summary
 from irviz.ir.calls import callee_name
 from irviz.ir.destination_passing import KILL_AFTER_LAST_USE, LoweredModule, lower
 from irviz.ir.module_functions import function_named, relax_function
@@ -27,7 +27,6 @@ from irviz.limits import passes_time
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
-from irviz.runtime.run_errors import error_summary
 from irviz.worker.supervisor import TRIES, WorkerError
 
 

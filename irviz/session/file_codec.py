@@ -20,8 +20,7 @@ from irviz.loaders.param_files import read_npy
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
-from irviz.transforms.passes.as_transform import TVMPass, write_by_name
-from irviz.transforms.passes.pass_call import PassCall
+from irviz.transforms.passes.pass_call import PassCall, TVMPass, write_by_name
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recording import RecordedPass

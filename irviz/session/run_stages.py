@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import relax_function
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.runs.array_diff import summarise
@@ -23,7 +23,6 @@ from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
-from irviz.runtime.run_errors import error_summary
 from irviz.runtime.vm import remembered
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState

@@ -51,7 +51,7 @@ from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.python_script import save_arrays
 from irviz.transforms.recording import stage_times
 from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep

@@ -23,7 +23,6 @@ from tvm import ir
 from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, RunError, SaveError
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.module_json import TvmJsonError
 from irviz.limits import SCRIPT_SECONDS
 from irviz.loaders.file_kind import SESSION_ENTRY
 from irviz.loaders.file_limits import (
@@ -37,7 +36,7 @@ from irviz.loaders.file_limits import (
     open_archive,
     read_file,
 )
-from irviz.loaders.tvm_json import objects_from_json, objects_to_json, read_objects
+from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json, read_objects
 from irviz.model.graph.graph import Layer, LayerPart, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.runtime.argument_lists import Inputs

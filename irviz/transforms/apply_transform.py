@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cloudpickle
 from tvm import ir
 
-import irviz.ir.module_json  # noqa: F401 - modules in answers
+import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
 from irviz.limits import PASSES_SECONDS
 from irviz.model.graph.graph import NodeId

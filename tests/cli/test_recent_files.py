@@ -10,8 +10,14 @@ import platformdirs
 import pytest
 
 from irviz.cli.page_launcher import PageRequest
-from irviz.cli.page_server import Pages, PageSession, start_page
-from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.page_server import (
+    EXAMPLES,
+    Pages,
+    PageSession,
+    add_recent_file,
+    recent_files,
+    start_page,
+)
 
 
 @pytest.fixture(autouse=True)

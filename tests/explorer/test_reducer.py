@@ -21,7 +21,7 @@ from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from irviz.view.figure import Figure
 from tests.event_loop import LONG, until
 

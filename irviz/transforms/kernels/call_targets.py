@@ -16,13 +16,15 @@ from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import signature as signatures
-from irviz.transforms.kernels.library import LibraryKernel, is_current, kernels
-from irviz.transforms.kernels.te_definitions import (
+from irviz.transforms.kernels.library import (
+    LibraryKernel,
     NoPrimFuncError,
     TEDefinition,
+    is_current,
+    kernels,
     prim_func_for_call,
 )
-from irviz.transforms.kernels.te_definitions import definitions as te_definitions
+from irviz.transforms.kernels.library import definitions as te_definitions
 
 _MOST_NAMES = 4
 _MOST_KEPT = 8

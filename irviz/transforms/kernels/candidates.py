@@ -16,14 +16,13 @@ import tvm
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.model.runs.tolerance import kernel_tolerance, largest_number
 from irviz.runtime.kernels import compiled, is_closed
-from irviz.runtime.run_errors import error_summary
 from irviz.transforms.kernels.call_targets import (
     BoundCall,
     CallTarget,
@@ -35,7 +34,13 @@ from irviz.transforms.kernels.call_targets import (
     misfit,
     signatures_of,
 )
-from irviz.transforms.kernels.library import LibraryKernel
+from irviz.transforms.kernels.library import (
+    LibraryKernel,
+    NoPrimFuncError,
+    TEDefinition,
+    create_prim_func,
+    prim_func_for_call,
+)
 from irviz.transforms.kernels.signature import (
     Array,
     SampleSpec,
@@ -47,12 +52,6 @@ from irviz.transforms.kernels.signature import (
     signature_of_call,
     statement_count,
     with_small_sizes,
-)
-from irviz.transforms.kernels.te_definitions import (
-    NoPrimFuncError,
-    TEDefinition,
-    create_prim_func,
-    prim_func_for_call,
 )
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -17,8 +17,8 @@ from irviz.ir.module_functions import prim_funcs, relax_function, relax_function
 from irviz.model.graph.graph import NodeId
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.call_targets import BoundCall, call_target, dps_calls, misfit
+from irviz.transforms.kernels.library import TEDefinition, prim_func_for_call
 from irviz.transforms.kernels.signature import Signature, signature_of_call
-from irviz.transforms.kernels.te_definitions import TEDefinition, prim_func_for_call
 from irviz.transforms.python_script import (
     PythonScript,
     UnwritableError,

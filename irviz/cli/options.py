@@ -43,10 +43,7 @@ def open_file(options: argparse.Namespace) -> Session:
 def add_function(parser: argparse.ArgumentParser) -> None:
     """Add the option for the function to show first."""
     parser.add_argument(
-        "--function",
-        default="",
-        metavar="NAME",
-        help='the function; default: "main", or the first',
+        "--function", default="", metavar="NAME", help='the function; default: "main", or the first'
     )
 
 

@@ -187,10 +187,7 @@ class _Private(RequestHandler):
         self.finish(REFUSED if status_code == 403 else f"{status_code}: {self._reason}")
 
     def log_exception(
-        self,
-        typ: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
+        self, typ: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Log an error without the address, which has the token."""
         if typ and value and not isinstance(value, HTTPError):

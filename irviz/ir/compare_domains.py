@@ -400,9 +400,7 @@ def _is_identical(one: _Side, two: _Side) -> bool:
     return bool(tvm_ffi.structural_equal(parts[0], parts[1], map_free_vars=True))
 
 
-def _plainly(
-    bound: Mapping[ir.Var, ir.Expr],
-) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
+def _plainly(bound: Mapping[ir.Var, ir.Expr]) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
     """Return an analyzer, and a function that replaces the variables that have a value."""
     analyzer = sym.Analyzer()
     for var, value in bound.items():

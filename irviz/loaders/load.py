@@ -177,11 +177,7 @@ def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> L
 
 
 def read_content(
-    content: bytes,
-    file: str,
-    name: str = "",
-    path: Path | None = None,
-    missing: Missing = "error",
+    content: bytes, file: str, name: str = "", path: Path | None = None, missing: Missing = "error"
 ) -> Loaded:
     """Return what the bytes of a file contain; raise LoadError for other files.
 

@@ -196,8 +196,7 @@ def _external(mod: ir.IRModule) -> list[str]:
     names: dict[str, None] = {}
     for name in relax_functions(mod):
         tvm_ffi.structural_walk(
-            mod[name],
-            (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol))),
+            mod[name], (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol)))
         )
     own = {gvar.name_hint for gvar in mod.functions}
     return [name for name in names if name not in own]

@@ -54,14 +54,7 @@ from irviz.worker.supervisor import (
     WorkerError,
 )
 
-__all__ = [
-    "CallInputs",
-    "RunConfig",
-    "TraceRequest",
-    "error_summary",
-    "measure",
-    "run",
-]
+__all__ = ["CallInputs", "RunConfig", "TraceRequest", "error_summary", "measure", "run"]
 
 
 def run(

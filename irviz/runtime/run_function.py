@@ -180,13 +180,7 @@ def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
         mod = module(callee.key)
         recipe = where.recipe
         return LocalModule.build(
-            mod,
-            where.target,
-            written,
-            what,
-            recipe,
-            is_pooled=is_pooled,
-            is_confined=is_confined,
+            mod, where.target, written, what, recipe, is_pooled=is_pooled, is_confined=is_confined
         )
 
     key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
@@ -251,10 +245,7 @@ class TimedCall:
 
 
 def time_in_turn(
-    jobs: Sequence[TimedCall],
-    module: ModuleOf,
-    rounds: int = ROUNDS,
-    budget: float = BUDGET,
+    jobs: Sequence[TimedCall], module: ModuleOf, rounds: int = ROUNDS, budget: float = BUDGET
 ) -> Callable[[], list[tuple[float, ...]]]:
     """Build the functions, and return what times them: one number of seconds for each round.
 

@@ -63,12 +63,7 @@ def copy_stage(stage: Stage, function: str, node: NodeId, copy: int, stage_id: s
 
 
 def _part(
-    stage: Stage,
-    function: str,
-    nodes: Collection[NodeId],
-    around: Layer,
-    label: str,
-    stage_id: str,
+    stage: Stage, function: str, nodes: Collection[NodeId], around: Layer, label: str, stage_id: str
 ) -> Stage:
     ids = reading_of(stage, function).variables
     bindings = [

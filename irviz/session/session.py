@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.errors import (
-    DrawError,
-    LoadError,
-    RunError,
-    StageError,
-    TransformError,
-    UntrustedError,
-)
+from irviz.errors import DrawError, LoadError, RunError, StageError, TransformError, UntrustedError
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script

@@ -251,12 +251,7 @@ TYPES = {
 PLACED = EXTENTS | {"T.ptx", PTX_SINK} | {f"Axis.{name}" for name in AXES}
 """The names that are only allowed in one kind of expression: a layout or a PTX instruction."""
 
-SHAPES = {
-    "R.Tensor": "shape",
-    "R.DTensor": "shape",
-    "R.Shape": "values",
-    "T.Buffer": "shape",
-}
+SHAPES = {"R.Tensor": "shape", "R.DTensor": "shape", "R.Shape": "values", "T.Buffer": "shape"}
 """The functions whose first argument may contain expressions in quotes, and its name.
 
 TVM evaluates these: Relax by `eval`, T.Buffer as a part of the text.

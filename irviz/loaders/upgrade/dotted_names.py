@@ -67,13 +67,7 @@ class DottedNames:
             aliases.setdefault(_short(home), name)
         imports_tvm = any(home.partition(".")[0] == "tvm" for home in imported.values())
         return DottedNames(
-            scopes,
-            outermost.globals,
-            imported,
-            aliases,
-            imports_tvm,
-            wrapper,
-            _imports=imports,
+            scopes, outermost.globals, imported, aliases, imports_tvm, wrapper, _imports=imports
         )
 
     def line(self, node: cst.CSTNode) -> int:

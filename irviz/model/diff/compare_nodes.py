@@ -29,11 +29,7 @@ _CALLS = frozenset(
         NodeKind.OPERATOR,
     }
 )
-_KIND_ASPECTS = {
-    "shape": Aspect.SHAPE,
-    "dtype": Aspect.DTYPE,
-    "device": Aspect.DEVICE,
-}
+_KIND_ASPECTS = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "device": Aspect.DEVICE}
 
 
 @dataclass(frozen=True)

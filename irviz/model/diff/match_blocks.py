@@ -6,15 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from irviz.model.loop_nest import (
-    Block,
-    Loop,
-    LoopNest,
-    LoopNode,
-    Statement,
-    contains_block,
-    walk,
-)
+from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, contains_block, walk
 from irviz.model.matching.node_matching import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")

@@ -489,10 +489,7 @@ def node_groups(links: NodeLinks, before: Graph, after: Graph) -> list[NodeGroup
 
 
 def group_by_place(
-    groups: Sequence[NodeGroup],
-    before: Graph,
-    after: Graph,
-    is_other_operation: IsOtherOperation,
+    groups: Sequence[NodeGroup], before: Graph, after: Graph, is_other_operation: IsOtherOperation
 ) -> list[NodeGroup]:
     """Extend pairs of different operations by unmatched nodes that belong to them.
 

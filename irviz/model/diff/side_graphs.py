@@ -135,11 +135,7 @@ class _Side:
     """Collects the drawn graph of one stage."""
 
     def __init__(
-        self,
-        union: UnionGraph,
-        visible: VisibleGraph,
-        containers: Mapping[str, Container],
-        at: int,
+        self, union: UnionGraph, visible: VisibleGraph, containers: Mapping[str, Container], at: int
     ) -> None:
         self.union, self.visible, self.containers, self.at = union, visible, containers, at
         self.stage = union.stages[at]

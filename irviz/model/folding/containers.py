@@ -366,8 +366,7 @@ class _Builder:
                     near = range(index + size // 2, index + size + size // 2)
                     middle = index + size
                     end = min(
-                        near,
-                        key=lambda at: (self.bound.live[_start(units[at])], abs(at - middle)),
+                        near, key=lambda at: (self.bound.live[_start(units[at])], abs(at - middle))
                     )
                 parts.append(self._part(tuple(units[index:end])))
                 index = end

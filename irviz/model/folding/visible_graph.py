@@ -104,10 +104,7 @@ class OpenRepeat(NamedTuple):
 
 @gc_paused()
 def visible_graph(
-    tree: ContainerTree,
-    expansion: Expansion | None = None,
-    limit: int = LIMIT,
-    minimum: int = 0,
+    tree: ContainerTree, expansion: Expansion | None = None, limit: int = LIMIT, minimum: int = 0
 ) -> VisibleGraph:
     """Return the graph to draw in place of the whole graph.
 
@@ -148,8 +145,7 @@ def visible_graph(
     outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
     return replace(
-        found,
-        graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs))),
+        found, graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
     )
 
 
@@ -338,12 +334,7 @@ def _values(nodes: Sequence[Node]) -> str:
 # --- Place each leaf (parameter or constant) in the region where it is used ----------------------
 
 
-_CONTAINS_PARAMS = (
-    RegionKind.REPEAT,
-    RegionKind.PART,
-    RegionKind.UNCHANGED,
-    RegionKind.LAYER,
-)
+_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED, RegionKind.LAYER)
 """Containers in which a parameter is drawn if nothing outside uses it."""
 
 

@@ -355,11 +355,7 @@ def _fields(values: _Values, index: int) -> Iterable[tuple[_Path, Place]]:
 # --- Operators that compute nothing: those of memory plans, and checks of arguments --------------
 
 
-STORAGES = (
-    "relax.memory.alloc_storage",
-    "relax.vm.alloc_storage",
-    "vm.builtin.alloc_storage",
-)
+STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage", "vm.builtin.alloc_storage")
 PLANNED_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
 BUFFERS = ("relax.builtin.alloc_tensor", *PLANNED_TENSORS)
 KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")

@@ -55,9 +55,7 @@ class Alignment(Generic[Key, Evidence]):
         return dict(self.pairs.keys())
 
     def compose(
-        self,
-        later: Alignment[Key, Evidence],
-        both: Callable[[Evidence, Evidence], Evidence],
+        self, later: Alignment[Key, Evidence], both: Callable[[Evidence, Evidence], Evidence]
     ) -> Alignment[Key, Evidence]:
         """Return the alignment over two consecutive steps.
 
@@ -198,10 +196,7 @@ def _left_over(
     """Yield the equal places that have no partner yet, the first with the first."""
     left, free = (
         _grouped((key, at) for at, key in enumerate(keys) if at not in taken)
-        for keys, taken in (
-            (before, {one for one, _ in found}),
-            (after, {two for _, two in found}),
-        )
+        for keys, taken in ((before, {one for one, _ in found}), (after, {two for _, two in found}))
     )
     for key, places in left.items():
         yield from zip(places, free.get(key, ()), strict=False)

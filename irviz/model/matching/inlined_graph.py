@@ -18,11 +18,7 @@ from irviz.model.graph.graph import (
     inlined_id,
     inlined_parts,
 )
-from irviz.model.matching.node_matching import (
-    Correspondence,
-    MatchedBy,
-    correspondence,
-)
+from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
 
 MAX_CALL_DEPTH = 8
 """The depth up to which calls are inlined."""
@@ -67,9 +63,7 @@ def inline_calls(function: str, graphs: Mapping[str, Graph]) -> InlinedGraph:
 
 
 def inlined_correspondence(
-    inlined: InlinedGraph,
-    reference: InlinedGraph,
-    identical: Mapping[NodeId, NodeId] | None = None,
+    inlined: InlinedGraph, reference: InlinedGraph, identical: Mapping[NodeId, NodeId] | None = None
 ) -> Correspondence:
     """Match the nodes of two functions and of all functions that they call, as `correspondence`.
 

@@ -81,9 +81,7 @@ class Correspondence(dict[NodeId, NodeId]):
 
 
 def correspondence(
-    graph: Graph,
-    reference: Graph,
-    identical: Mapping[NodeId, NodeId] = _NONE,
+    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = _NONE
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 

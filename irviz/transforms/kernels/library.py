@@ -413,11 +413,7 @@ class LibraryKernel(RegisteredFunction):
 
 
 def register(
-    name: str,
-    signature: str,
-    dtype: str | Sequence[str] = "float32",
-    *,
-    definition: str = "",
+    name: str, signature: str, dtype: str | Sequence[str] = "float32", *, definition: str = ""
 ) -> Callable[[KernelFunction], KernelFunction]:
     """Register the decorated function as the library kernel `name`.
 

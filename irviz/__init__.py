@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
-    from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
     from irviz.model.runs.tolerance import Tolerance as Tolerance
+    from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
@@ -83,7 +83,7 @@ _LAZY = {
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
-    "Divergence": "irviz.model.runs.divergence:Divergence",
+    "Divergence": "irviz.model.runs.trace:Divergence",
     "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
     "ErrorTable": "irviz.view.text.tables:ErrorTable",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from irviz.cli.commands import (
+    FAILURES,
     add_demo,
     add_diff,
     add_draw,
@@ -16,8 +17,8 @@ from irviz.cli.commands import (
     add_open,
     add_reduce,
     add_upgrade,
+    failure_words,
 )
-from irviz.cli.options import FAILURES, failure_words
 from irviz.version import __version__
 
 _COMMANDS = (

@@ -47,8 +47,7 @@ from tornado.web import (
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from irviz.atomic_write import atomic_write
-from irviz.cli.commands import demo_session
-from irviz.cli.options import FAILURES, failure_words
+from irviz.cli.commands import FAILURES, demo_session, failure_words
 from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
 from irviz.errors import SaveError
 from irviz.explorer.viewer.schema import Picture

@@ -26,8 +26,14 @@ from irviz.loaders.tvmscript.syntax_tree import (
     parse_tree,
     tvmscript_definitions,
 )
-from irviz.loaders.upgrade.code_files import MEMORY_RATIO, mask_magics, upgrade_cells
-from irviz.loaders.upgrade.upgrade import Upgraded, unified_diff, upgrade
+from irviz.loaders.upgrade.upgrade import (
+    MEMORY_RATIO,
+    Upgraded,
+    mask_magics,
+    unified_diff,
+    upgrade,
+    upgrade_cells,
+)
 
 _MAX_LISTED = 12
 

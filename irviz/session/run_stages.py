@@ -12,15 +12,18 @@ from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import relax_function
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.divergence import (
+from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
+from irviz.model.runs.tolerance import scaled_tolerance
+from irviz.model.runs.trace import (
+    Array,
     Divergence,
     NodeDifference,
+    NodeValue,
+    NodeVisit,
+    Trace,
     first_divergence,
     node_differences,
 )
-from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
-from irviz.model.runs.tolerance import scaled_tolerance
-from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.runtime.vm import remembered

@@ -23,17 +23,6 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.model.runs.tolerance import kernel_tolerance, largest_number
 from irviz.runtime.kernels import compiled, is_closed
-from irviz.transforms.kernels.call_targets import (
-    BoundCall,
-    CallTarget,
-    CallTargetKind,
-    call_target,
-    call_targets,
-    dps_calls,
-    fits_any,
-    misfit,
-    signatures_of,
-)
 from irviz.transforms.kernels.library import (
     LibraryKernel,
     NoPrimFuncError,
@@ -52,6 +41,17 @@ from irviz.transforms.kernels.signature import (
     signature_of_call,
     statement_count,
     with_small_sizes,
+)
+from irviz.transforms.kernels.swap import (
+    BoundCall,
+    CallTarget,
+    CallTargetKind,
+    call_target,
+    call_targets,
+    dps_calls,
+    fits_any,
+    misfit,
+    signatures_of,
 )
 from irviz.worker.supervisor import TRIES, WorkerError
 

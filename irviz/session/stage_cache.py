@@ -31,7 +31,7 @@ from irviz.ir.tvmscript import Script, script
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
-from irviz.model.graph.graph import Graph, Layer, NodeId, Resolution, call_path, inlined_id
+from irviz.model.graph.graph import Graph, Layer, NodeId, Resolution, call_path, grouped, inlined_id
 from irviz.model.graph.layers import LayersByNode, with_layers
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.inlined_graph import (
@@ -215,9 +215,7 @@ def shared_constants(
     constants: Mapping[NodeId, tvm.runtime.Tensor], others: Mapping[NodeId, tvm.runtime.Tensor]
 ) -> Mapping[NodeId, NodeId]:
     """Match constants that hold the same tensor object; several of one tensor match in order."""
-    free: dict[int, list[NodeId]] = {}
-    for node_id, tensor in others.items():
-        free.setdefault(tensor.__chandle__(), []).append(node_id)
+    free = grouped((tensor.__chandle__(), node_id) for node_id, tensor in others.items())
     found: dict[NodeId, NodeId] = {}
     for node_id, tensor in constants.items():
         left = free.get(tensor.__chandle__())
@@ -233,12 +231,9 @@ def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
         for gvar, called in mod.functions.items()
         if isinstance(called, relax.Function)
     }
-    found: dict[int, list[NodeId]] = {}
     function = drawable_function(mod, name)
-    if isinstance(function, relax.Function):
-        for address, node_id in _walk(function, functions, ()):
-            found.setdefault(address, []).append(node_id)
-    return found
+    is_relax = isinstance(function, relax.Function)
+    return grouped(_walk(function, functions, ()) if is_relax else ())
 
 
 def _walk(

@@ -14,7 +14,7 @@ from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
 from irviz.loaders.models.torch_importer import ImportedProgram, described, import_program
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
 from irviz.worker.captured_output import StderrCapture, captured_stderr
@@ -236,9 +236,7 @@ class ProgramOrigin(Origin):
         import torch
 
         program, nodes = self.imported.program, self.imported.nodes
-        ids: dict[str, list[NodeId]] = {}
-        for variable, node in nodes.items():
-            ids.setdefault(node.name, []).append(NodeId(variable))
+        ids = grouped((node.name, NodeId(variable)) for variable, node in nodes.items())
         recorder = ValueRecorder(budget)
 
         interpreter = torch.fx.Interpreter(program.graph_module)

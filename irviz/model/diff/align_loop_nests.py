@@ -12,6 +12,7 @@ from typing import NamedTuple
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.diff.match_blocks import axis_partners
+from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import Axis, AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.model.matching.alignment import Alignment, align_lists
 
@@ -593,11 +594,10 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 
 def _bodies(rows: Sequence[Row]) -> dict[str, list[int]]:
     """Return the rows of statements, and of loops, by the innermost block around them."""
-    found: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        if row.block and row.kind in (RowKind.INIT, RowKind.STATEMENT, RowKind.LOOP):
-            found.setdefault(row.block, []).append(at)
-    return found
+    kinds = (RowKind.INIT, RowKind.STATEMENT, RowKind.LOOP)
+    return grouped(
+        (row.block, at) for at, row in enumerate(rows) if row.block and row.kind in kinds
+    )
 
 
 def _around_blocks(nest: LoopNest) -> frozenset[str]:

@@ -28,6 +28,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     Resolution,
     TypeParts,
+    grouped,
 )
 from irviz.model.graph.memory_accesses import MemoryAccess, Mode, Place, Root
 from irviz.model.matching.alignment import Alignment, longest_increasing
@@ -54,9 +55,7 @@ def diff_nodes(
         moved: The nodes after whose order with others differs.
     """
     before, after = comparison.before, comparison.after
-    parts: dict[NodeId, list[Part]] = {}
-    for part in links.parts:
-        parts.setdefault(outermost(part.after), []).append(part)
+    parts = grouped((outermost(part.after), part) for part in links.parts)
     found: dict[NodeId, NodeDiff] = {}
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
@@ -64,7 +63,7 @@ def diff_nodes(
             made = _with_move(made, moved, blocks, before, after)
         found[group.after[-1]] = made
     gone = {one: found[group.after[-1]] for group in groups for one in group.before}
-    grouped = {two for group in groups for two in group.after}
+    in_groups = {two for group in groups for two in group.after}
     behind: dict[NodeId | None, list[NodeDiff]] = {}
     anchor: NodeId | None = None
     for node in before.nodes:
@@ -76,7 +75,7 @@ def diff_nodes(
     for node in after.nodes:
         if node.id in found:
             result += [found[node.id], *behind.pop(node.id, ())]
-        elif node.id not in grouped:
+        elif node.id not in in_groups:
             result.append(NodeDiff(NodeChange.ADDED, (), (node.id,)))
     return tuple(result)
 
@@ -467,9 +466,7 @@ def match_functions(
         other = after.get(name)
         if other is not None and (one[:2] == other[:2] or (one.is_entry and other.is_entry)):
             pair(name, name, MatchedBy.NAME)
-    alike: dict[tuple[str, int], list[str]] = {}
-    for name in left:
-        alike.setdefault(after[name][:2], []).append(name)
+    alike = grouped((after[name][:2], name) for name in left)
     for name, one in before.items():
         if name not in pairs and alike.get(one[:2]):
             pair(name, alike[one[:2]].pop(0), MatchedBy.STRUCTURE)

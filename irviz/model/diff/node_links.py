@@ -19,7 +19,9 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
     RegionKind,
+    grouped,
     inlined_id,
+    regions_around,
 )
 from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
@@ -616,9 +618,7 @@ class _ClassedNodes:
         for source, target, position, *_ in graph.edges:
             self.entering[index[target]].append((position, index[source]))
             self.leaving[index[source]].append((position, index[target]))
-        results: dict[NodeId, list[int]] = {}
-        for place, output in enumerate(graph.outputs):
-            results.setdefault(output, []).append(place)
+        results = grouped((output, place) for place, output in enumerate(graph.outputs))
         params = [n.id for n in graph.nodes if n.kind is NodeKind.PARAM and n.region is None]
         positions = {param: place for place, param in enumerate(params)}
         self.classes = [
@@ -660,13 +660,12 @@ def _refine(one: _ClassedNodes, two: _ClassedNodes) -> bool:
 
 
 def _scope(graph: Graph, region: int | None) -> Sequence[object]:
-    found: list[object] = []
-    while region is not None:
-        one = graph.regions[region]
-        if one.kind in (RegionKind.BRANCH, RegionKind.FUNCTION):
-            found.append(one.name if one.kind is RegionKind.BRANCH else one.kind.value)
-        region = one.parent
-    return tuple(found)
+    around = (graph.regions[one] for one in regions_around(graph.regions, region))
+    return tuple(
+        one.name if one.kind is RegionKind.BRANCH else one.kind.value
+        for one in around
+        if one.kind in (RegionKind.BRANCH, RegionKind.FUNCTION)
+    )
 
 
 def _is_isomorphism(one: Graph, two: Graph, found: Mapping[NodeId, NodeId]) -> bool:

@@ -27,6 +27,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
     common_layer,
+    regions_around,
 )
 from irviz.model.graph.memory_accesses import computing
 
@@ -498,16 +499,9 @@ class LeafPlacement:
 
     def _innermost(self, frames: Sequence[int | None]) -> int | None:
         """Return the innermost region around all of these."""
-        paths = [self._path(frame) for frame in frames]
+        paths = [[*regions_around(self._scene.frames, frame)][::-1] for frame in frames]
         around = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
         return around[-1] if around else None
-
-    def _path(self, frame: int | None) -> list[int]:
-        path: list[int] = []
-        while frame is not None:
-            path.insert(0, frame)
-            frame = self._scene.frames[frame].parent
-        return path
 
 
 def _bundle_id(leaves: Sequence[Node]) -> NodeId:

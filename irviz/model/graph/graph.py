@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from string import digits
-from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias, TypeVar
 
 from irviz.errors import NotFoundError
 
 if TYPE_CHECKING:
     import networkx as nx
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 NodeId = NewType("NodeId", str)
@@ -231,12 +234,12 @@ class Graph:
     @cached_property
     def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The incoming edges of each node, in order; nodes without any are absent."""
-        return _grouped(self.edges, lambda edge: edge.target)
+        return grouped((edge.target, edge) for edge in self.edges)
 
     @cached_property
     def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The outgoing edges of each node, in order; nodes without any are absent."""
-        return _grouped(self.edges, lambda edge: edge.source)
+        return grouped((edge.source, edge) for edge in self.edges)
 
     @cached_property
     def _has_recursion(self) -> bool:
@@ -280,11 +283,19 @@ class Graph:
         return graph
 
 
-def _grouped(edges: Sequence[Edge], key: Callable[[Edge], NodeId]) -> dict[NodeId, list[Edge]]:
-    found: dict[NodeId, list[Edge]] = {}
-    for edge in edges:
-        found.setdefault(key(edge), []).append(edge)
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the second of each pair by the first, in order."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
     return found
+
+
+def regions_around(regions: Sequence[Region], index: int | None) -> Iterator[int]:
+    """Yield the index of a region and of those around it, the innermost first."""
+    while index is not None:
+        yield index
+        index = regions[index].parent
 
 
 # --- What a node does with the memory of its arguments -------------------------------------------

@@ -15,6 +15,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    grouped,
     inlined_id,
     inlined_parts,
 )
@@ -78,9 +79,7 @@ def inlined_correspondence(
         _without_forwarding(inlined), _without_forwarding(reference), {**origins, **made}
     )
     steps = dict(found.steps)
-    forwarding: dict[NodeId, list[NodeId]] = {}
-    for other in reference.same:
-        forwarding.setdefault(reference.origin(other), []).append(other)
+    forwarding = grouped((reference.origin(other), other) for other in reference.same)
     for node in reversed(inlined.graph.nodes):  # a call before its contents
         origin = found.get(inlined.origin(node.id)) if node.id in inlined.same else None
         if origin is None:

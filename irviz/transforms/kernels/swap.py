@@ -19,7 +19,7 @@ from irviz.errors import TransformError
 from irviz.ir.calls import callee_name, is_destination_passing
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import NodeId, grouped
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.library import (
     LibraryKernel,
@@ -215,9 +215,9 @@ class Swap(Transform):
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the PrimFuncs to add and the statements that change the calls."""
         changes = self._changes(before)
-        groups: dict[tuple[str, str], list[str]] = {}
-        for node, (found, name) in changes.calls.items():
-            groups.setdefault((found.callee, name), []).append(str(node))
+        groups = grouped(
+            ((found.callee, name), str(node)) for node, (found, name) in changes.calls.items()
+        )
         made = before
         for name, prim_func in changes.added.items():
             made = put_function(made, name, prim_func)

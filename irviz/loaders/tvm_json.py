@@ -121,12 +121,17 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _module(text: str) -> ir.IRModule:
-    """Return the module in a text; raise TvmJsonError for one that names other types."""
+def _admitted(text: str) -> dict[str, Any]:
+    """Parse a text; raise TvmJsonError if it names a type that no module contains."""
     content = parsed(text)
     if foreign := foreign_type(types_of(content)):
         raise TvmJsonError(f"it names {foreign!r}, which no module contains")
-    found = loaded(text, content)
+    return content
+
+
+def _module(text: str) -> ir.IRModule:
+    """Return the module in a text; raise TvmJsonError for one that names other types."""
+    found = loaded(text, _admitted(text))
     if not isinstance(found, ir.IRModule):
         raise TvmJsonError(f"it holds a {type(found).__name__}, not an IRModule")
     return found
@@ -202,9 +207,7 @@ def _check_objects(text: str) -> None:
     """Read and draw the objects in a text; runs in the worker."""
     try:
         with memory_for(len(text), MEMORY_RATIO):
-            content = parsed(text)
-            if foreign := foreign_type(types_of(content)):
-                raise TvmJsonError(f"it names {foreign!r}, which no module contains")
+            content = _admitted(text)
             check_written_size(content)
             objects = _listed(loaded(text, content))
             began = time.process_time()

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import tvm
@@ -457,7 +457,7 @@ def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, st
     return ir.IRModule({**mod.functions, **added}, attrs=mod.attrs), names
 
 
-def tuple_leaves(argument: object) -> list[object]:
+def tuple_leaves(argument: object) -> list[Any]:
     """Return the leaves of nested tuples."""
     if isinstance(argument, tuple):
         return [leaf for item in argument for leaf in tuple_leaves(item)]

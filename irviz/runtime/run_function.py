@@ -173,18 +173,18 @@ def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
     if where.remote is not None:
         return remote_module(where, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
-
     is_pooled, is_confined = where.fill is None, where.is_confined
-
-    def built() -> LocalModule:
-        mod = module(callee.key)
-        recipe = where.recipe
-        return LocalModule.build(
-            mod, where.target, written, what, recipe, is_pooled=is_pooled, is_confined=is_confined
-        )
-
     key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
-    return remembered(_built, key, built)
+    return remembered(
+        _built,
+        key,
+        lambda: LocalModule.build(
+            module(callee.key),
+            *(where.target, written, what, where.recipe),
+            is_pooled=is_pooled,
+            is_confined=is_confined,
+        ),
+    )
 
 
 def median_seconds(seconds: Callable[[int], float]) -> float:
@@ -210,13 +210,11 @@ def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
 
 def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
     def built() -> tuple[LocalModule, Instrumented]:
-        of = instrument(module(callee.key), callee.function)
-        where = callee.where
-        mod = of.module
-        recipe, is_confined = where.recipe, where.is_confined
-        return LocalModule.build(
-            mod, where.target, None, recipe=recipe, is_confined=is_confined
-        ), of
+        of, where = instrument(module(callee.key), callee.function), callee.where
+        made = LocalModule.build(
+            of.module, where.target, None, recipe=where.recipe, is_confined=where.is_confined
+        )
+        return made, of
 
     try:
         return remembered(_built, callee, built)

@@ -293,15 +293,6 @@ def _why(failure: Exception) -> str:
     return f"{type(failure).__name__}: {failure}"
 
 
-def _reset_workers() -> None:
-    for worker in list(_workers):
-        worker._reset_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_workers)
-
-
 # --- A parent's handle of a worker process: starting, calling and killing it ---------------------
 
 
@@ -472,6 +463,8 @@ def _reset_after_fork() -> None:
     _inherited.extend([*_alive, *_servers.values()])
     _alive.clear()
     _servers.clear()
+    for worker in list(_workers):
+        worker._reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -362,6 +362,9 @@ if __name__ == "__main__":
     main()
 
 
+# --- Accept connections, and close those that do not begin with the token ------------------------
+
+
 REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
 BACKLOG = 2048
 """How many connections may wait to be accepted."""
@@ -448,6 +451,9 @@ class Listener:
 
 
 _TYPES = ("comm_open", "comm_msg", "comm_close")
+
+
+# --- Comms between this process's widgets and the pages that show them ---------------------------
 
 
 class Pages:
@@ -541,6 +547,9 @@ class PageComm(BaseComm):
         content = {"comm_id": self.comm_id, "data": data or {}, **keys}
         message = {"type": msg_type, "content": content, "metadata": metadata or {}}
         self._pages.say({**message, "buffers": len(buffers or [])}, buffers or [])
+
+
+# --- What the start page offers: examples, and files that were opened lately ---------------------
 
 
 class Example(NamedTuple):

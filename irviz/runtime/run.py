@@ -20,9 +20,10 @@ from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases
-from irviz.runtime.build_module import PLAIN, pack_module
+from irviz.runtime.build_module import PLAIN
 from irviz.runtime.kernels import say_if_none_are_kept
-from irviz.runtime.registrations import CalleeNotSentError, pack_callees, python_callees
+from irviz.runtime.module_bytes import pack_module
+from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_function import (
     BUDGET,

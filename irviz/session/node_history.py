@@ -279,6 +279,9 @@ def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> D
     return None
 
 
+# --- The passes to blame for the lines of a function ---------------------------------------------
+
+
 @dataclass(frozen=True)
 class BlamedLine:
     """A line of TVMScript, and the pass that last changed it.

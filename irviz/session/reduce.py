@@ -35,7 +35,7 @@ from irviz.ir.tvmscript import tvmscript
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.argument_lists import RANDOM, Array, Cases, generator_for, random_array
-from irviz.runtime.build_module import PortableFunction, pack_module, unpack_module
+from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.runtime.vm import PERTURB, perturb_value
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by

@@ -339,9 +339,7 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-# --- Write and read a zip archive of known entries, without unpacking it to disk -----------------
-#
-# The declared names, methods and sizes are checked before anything is read.
+# --- The declared names, methods and sizes are checked before anything is read -------------------
 
 
 INDEX, OBJECTS = "index.json", "objects.json"

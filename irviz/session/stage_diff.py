@@ -510,6 +510,9 @@ def _operation(node: Node, callees: Mapping[str, int]) -> int:
     return hash((node.operator, node.attributes, node.literals, callees[node.callee]))
 
 
+# --- What became of a function that a stage lacks ------------------------------------------------
+
+
 _MOST_STEPS = 8
 """How many stages are searched for the last one that called the function."""
 

@@ -154,6 +154,9 @@ def _line(step: PassRun) -> str:
     return f"{format_duration(step.seconds):>8}  {'  ' * step.depth}{mark} {words}"
 
 
+# --- The times of stages that were recorded, also in a saved session -----------------------------
+
+
 _DEEPEST = 50
 """How many enclosing passes are distinguished; a file may name any number."""
 
@@ -218,6 +221,9 @@ def stage_times(stages: Sequence[Stage]) -> PassTimes:
             "no stage has a time: record the passes, as in `with irviz.record() as recording`"
         )
     return PassTimes(root.timed(0.0))
+
+
+# --- Stages of what was recorded -----------------------------------------------------------------
 
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]

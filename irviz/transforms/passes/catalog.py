@@ -15,7 +15,7 @@ import tvm
 from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import TransformError
-from irviz.runtime.build_module import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.entry_points import PASSES, load_entry_points
 from irviz.transforms.passes import pass_facts

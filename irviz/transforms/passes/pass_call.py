@@ -17,7 +17,7 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import TransformError
 from irviz.loaders.file_limits import brief
-from irviz.runtime.build_module import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.arguments import (
     NameScope,

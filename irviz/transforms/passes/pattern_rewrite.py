@@ -12,7 +12,7 @@ from tvm.relax import dpl
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function, relax_functions, with_functions
-from irviz.runtime.build_module import PortableFunction
+from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.python_script import PythonScript, UnwritableError, define_function
 from irviz.transforms.stage import SavedAs, Transform
 

@@ -10,7 +10,8 @@ import tvm_ffi
 from tvm import relax
 
 from irviz import Session
-from irviz.runtime.build_module import build_relax, pack_module, release_constants, unpack_module
+from irviz.runtime.build_module import build_relax, release_constants
+from irviz.runtime.module_bytes import pack_module, unpack_module
 from irviz.worker import shared_arrays
 from irviz.worker.supervisor import RUNS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import irviz
-from irviz.cli.demo import demo_stages
+from irviz.cli.commands import demo_stages
 from irviz.course import mm_relu
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.view.figure import Figure

@@ -146,7 +146,7 @@ def _changed_calls(
     mod: IRModule, where: float, change: Callable[[ir.Call], ir.Expr | None]
 ) -> IRModule:
     """Change one of the calls that `change` has something for; `where` in [0, 1) tells which."""
-    from irviz.transforms.kernels.change_calls import map_function_bindings
+    from irviz.transforms.kernels.swap import map_function_bindings
 
     candidates = [
         binding.var
@@ -238,7 +238,7 @@ def early_write(where: float) -> Pass:
     """Let a product be written where one of its operands is still read."""
 
     def planted(mod: IRModule) -> IRModule:
-        from irviz.transforms.kernels.change_calls import map_function_bindings
+        from irviz.transforms.kernels.swap import map_function_bindings
 
         moved = list(_products_over_operands(mod))
         if not moved:

@@ -25,7 +25,7 @@ from measurement_table import heading, line
 from tvm import ir, relax
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.recordings.recording import Recording, record_passes
+from irviz.transforms.recording import Recording, record_passes
 
 BAR = 0.02
 """How much longer a build may take."""

@@ -39,34 +39,34 @@ if TYPE_CHECKING:
     from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
-    from irviz.model.runs.divergence import Divergence as Divergence
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
     from irviz.model.runs.tolerance import Tolerance as Tolerance
+    from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import RunConfig as RunConfig
     from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
-    from irviz.session.blame import Blame as Blame
-    from irviz.session.divergence_report import DivergenceReport as DivergenceReport
+    from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
-    from irviz.session.open_diff import diff as diff
+    from irviz.session.open_session import diff as diff
     from irviz.session.open_session import draw as draw
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce import Reduction as Reduction
     from irviz.session.reduce import reduce as reduce
+    from irviz.session.run_stages import DivergenceReport as DivergenceReport
     from irviz.session.session import Session as Session
     from irviz.session.visible_function import ViewState as ViewState
     from irviz.testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
     from irviz.transforms.kernels import library as library
     from irviz.transforms.passes.catalog import register_pass as register_pass
     from irviz.transforms.passes.catalog import register_rewrite as register_rewrite
-    from irviz.transforms.recordings.recording import Recording as Recording
+    from irviz.transforms.recording import Recording as Recording
     from irviz.transforms.stage import Stage as Stage
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
@@ -78,13 +78,13 @@ if TYPE_CHECKING:
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
-    "Blame": "irviz.session.blame:Blame",
+    "Blame": "irviz.session.node_history:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
-    "Divergence": "irviz.model.runs.divergence:Divergence",
-    "DivergenceReport": "irviz.session.divergence_report:DivergenceReport",
+    "Divergence": "irviz.model.runs.trace:Divergence",
+    "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
     "ErrorTable": "irviz.view.text.tables:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
@@ -94,7 +94,7 @@ _LAZY = {
     "NumPyProgram": "irviz.ir.numpy_program:NumPyProgram",
     "PassTimes": "irviz.view.pass_times:PassTimes",
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
-    "Recording": "irviz.transforms.recordings.recording:Recording",
+    "Recording": "irviz.transforms.recording:Recording",
     "Reduction": "irviz.session.reduce:Reduction",
     "RunConfig": "irviz.runtime.run:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
@@ -107,7 +107,7 @@ _LAZY = {
     "ViewState": "irviz.session.visible_function:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
-    "diff": "irviz.session.open_diff:diff",
+    "diff": "irviz.session.open_session:diff",
     "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
     "figure": "irviz.figures.figure_files:figure",

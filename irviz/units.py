@@ -40,9 +40,7 @@ def format_duration(seconds: float) -> str:
     return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"
 
 
-# --- number format -----------------------------------------------------------------------------
-#
-# Format numbers for pictures: short, with a true minus sign, and distinct if they differ.
+# --- Format numbers for pictures: short, with a true minus sign, and distinct if they differ -----
 
 
 _EXPONENT = re.compile(r"e\+?(-?)0*([0-9]+)")

@@ -149,14 +149,14 @@ def full_disk() -> Callable[[], contextlib.AbstractContextManager[None]]:
 @pytest.fixture
 def forgets_registrations() -> Iterator[None]:
     """Forget at the end which passes, kernels and definitions were registered in the test."""
-    from irviz.transforms.kernels import library, te_definitions
+    from irviz.transforms.kernels import library
     from irviz.transforms.passes import catalog
 
     registries: list[dict[str, Any]]
     registries = [
         catalog.PASSES_BY_NAME,
         library.KERNELS_BY_NAME,
-        te_definitions.DEFINITIONS_BY_NAME,
+        library.DEFINITIONS_BY_NAME,
     ]
     before = [dict(registry) for registry in registries]
     yield

@@ -7,15 +7,18 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from irviz.cli.demo import add_demo
-from irviz.cli.diff import add_diff
-from irviz.cli.draw import add_draw
-from irviz.cli.export import add_export
-from irviz.cli.figures import add_figures
-from irviz.cli.open import add_open
-from irviz.cli.options import FAILURES, failure_words
-from irviz.cli.reduce import add_reduce
-from irviz.cli.upgrade import add_upgrade
+from irviz.cli.commands import (
+    FAILURES,
+    add_demo,
+    add_diff,
+    add_draw,
+    add_export,
+    add_figures,
+    add_open,
+    add_reduce,
+    add_upgrade,
+    failure_words,
+)
 from irviz.version import __version__
 
 _COMMANDS = (

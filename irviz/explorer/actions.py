@@ -17,7 +17,7 @@ from irviz.runtime.argument_lists import Inputs
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Transform
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import GraphFigure
 

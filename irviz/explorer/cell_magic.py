@@ -10,7 +10,7 @@ from IPython.core.magic import no_var_expand
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.python_file import CELL, CellModules, read_cell
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvmscript.syntax_tree import CellDefinitions

@@ -49,14 +49,13 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest
 from irviz.session.bisect import Bisection, bisect
-from irviz.session.divergence_report import compare_traces
-from irviz.session.run_stages import node_arrays
+from irviz.session.run_stages import compare_traces, node_arrays
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import iter_candidates
 from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Transform
 
 _IDLE_SECONDS, _LOOK_SECONDS = 2.0, 0.1
 """Many changes are counted after this much idle time, as two threads share one processor."""

@@ -50,7 +50,7 @@ from irviz.explorer.viewer_traits import (
 )
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import OPERATION_SECONDS
-from irviz.model.graph.search import MOST_FOUND, search_text
+from irviz.model.graph.neighbourhood import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.runtime.run import TraceRequest
 from irviz.session.operation_limits import limited_together

@@ -9,7 +9,6 @@ from irviz.errors import NotFoundError
 from irviz.explorer.state import Side, State, derived
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
-from irviz.session.lost_function import is_lost, lost_function
 from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.shared_layout import (
@@ -20,6 +19,7 @@ from irviz.session.shared_layout import (
     shared_layouts,
 )
 from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import is_lost, lost_function
 from irviz.session.visible_function import StageView, stage_view
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure

@@ -42,7 +42,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
-from irviz.session.divergence_report import DivergenceReport
+from irviz.session.run_stages import DivergenceReport
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
 from irviz.view.text.run_results import node_path

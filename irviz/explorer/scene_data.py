@@ -35,8 +35,9 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
     Resolution,
+    common_layer,
+    layer_name,
 )
-from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.runs.trace import Trace
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.shared_layout import ComparedViews

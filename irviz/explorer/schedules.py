@@ -23,11 +23,10 @@ from irviz.model.loop_nest import (
     schedule_addresses,
     walk,
 )
-from irviz.runtime.prim_func_call import prim_func_sizes
+from irviz.runtime.run_function import prim_func_sizes
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
-from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.schedules.primitives import (
     CHOICES,
@@ -35,8 +34,12 @@ from irviz.transforms.schedules.primitives import (
     PrimitiveParameter,
     primitive,
 )
-from irviz.transforms.schedules.schedule_error import IllegalStepError, ScheduleTraceError
-from irviz.transforms.schedules.schedule_step import ScheduleStep
+from irviz.transforms.schedules.schedule_step import (
+    IllegalStepError,
+    IndexMapText,
+    ScheduleStep,
+    ScheduleTraceError,
+)
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace, parse_value
 from irviz.view.svg_primitives import visible
 

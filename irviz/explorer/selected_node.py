@@ -22,7 +22,7 @@ from irviz.model.graph.graph import (
     Resolution,
     id_in_callee,
 )
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
 from irviz.session.operation_limits import limited

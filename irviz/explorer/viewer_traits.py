@@ -34,12 +34,12 @@ from irviz.explorer.viewer.schema import (
 )
 from irviz.ir.module_functions import contents
 from irviz.model.graph.graph import Node
-from irviz.model.graph.search import MOST_FOUND, search_nodes
+from irviz.model.graph.neighbourhood import MOST_FOUND, search_nodes
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
-from irviz.session.stage_times import stage_times
+from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible

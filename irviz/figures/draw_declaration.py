@@ -17,8 +17,7 @@ from xml.etree import ElementTree
 from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
-from irviz.figures.declaration import Declaration
-from irviz.figures.translations import in_language, say, say_each
+from irviz.figures.declaration import Declaration, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
@@ -312,9 +311,7 @@ def _sentences(graph: Graph) -> str:
     return " ".join(found)
 
 
-# --- program -----------------------------------------------------------------------------------
-#
-# The program of a figure: found by its name, and with its transforms applied, or called.
+# --- The program of a figure: found by its name, and with its transforms applied, or called ------
 
 
 _REFERENCE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
@@ -555,9 +552,7 @@ def _add(
         lines.append(one)
 
 
-# --- function parts ----------------------------------------------------------------------------
-#
-# The parts of a function: its TVMScript with a labelled frame around each part.
+# --- The parts of a function: its TVMScript with a labelled frame around each part ---------------
 
 
 LABEL_SIZE = 11.0

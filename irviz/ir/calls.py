@@ -250,9 +250,7 @@ def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> list[tuple[Position,
     return found
 
 
-# --- accesses ----------------------------------------------------------------------------------
-#
-# What calls of Relax do with the memory of their arguments.
+# --- What calls of Relax do with the memory of their arguments -----------------------------------
 #
 # TVM's purity does not tell: it calls operators that write over their arguments pure, and a
 # check of a type impure.

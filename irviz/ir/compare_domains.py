@@ -20,9 +20,7 @@ from tvm import ir, s_tir, sym, tirx
 from irviz.ir.statements import flatten_with_paths, used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
-# --- block domains -----------------------------------------------------------------------------
-#
-# The domain of each block of a PrimFunc: which values its axes take, in which order.
+# --- The domain of each block of a PrimFunc: which values its axes take, in which order ----------
 
 
 Values: TypeAlias = NDArray[np.int64]
@@ -402,9 +400,7 @@ def _is_identical(one: _Side, two: _Side) -> bool:
     return bool(tvm_ffi.structural_equal(parts[0], parts[1], map_free_vars=True))
 
 
-def _plainly(
-    bound: Mapping[ir.Var, ir.Expr],
-) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
+def _plainly(bound: Mapping[ir.Var, ir.Expr]) -> tuple[sym.Analyzer, Callable[[ir.Expr], ir.Expr]]:
     """Return an analyzer, and a function that replaces the variables that have a value."""
     analyzer = sym.Analyzer()
     for var, value in bound.items():

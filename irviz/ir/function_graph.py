@@ -110,9 +110,7 @@ def read_function(
     return FunctionReading(graph, reader.constants, reader.ids)
 
 
-# --- graph reader ------------------------------------------------------------------------------
-#
-# The only reader of Relax bindings: a function becomes nodes, edges and regions.
+# --- The only reader of Relax bindings: a function becomes nodes, edges and regions --------------
 
 
 ConstantNames = Mapping[tvm.runtime.Tensor, str]

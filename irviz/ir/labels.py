@@ -110,9 +110,7 @@ def expression_label(value: object) -> str:
     return _ADDRESS.sub("", "\n".join(lines).strip())
 
 
-# --- type labels -------------------------------------------------------------------------------
-#
-# Short text for types, and the parts of types.
+# --- Short text for types, and the parts of types ------------------------------------------------
 
 
 _MAX_FIELDS = 4
@@ -203,9 +201,7 @@ def type_parts(type_: ir.Type | None) -> TypeParts:
     return TypeParts(text, shape, dtype, ":".join(map(str, place)), frozenset(symbols))
 
 
-# --- text cache --------------------------------------------------------------------------------
-#
-# The text of types and attributes, created once for all equal ones.
+# --- The text of types and attributes, created once for all equal ones ---------------------------
 
 
 _Text = TypeVar("_Text")

@@ -129,9 +129,7 @@ def _advice(mod: ir.IRModule) -> str:
     return f"it has no Relax function at all: give {_OTHER}"
 
 
-# --- read module contents ----------------------------------------------------------------------
-#
-# A module's functions and attributes, as plain data.
+# --- A module's functions and attributes, as plain data ------------------------------------------
 
 
 def contents(mod: ir.IRModule) -> ModuleContents:

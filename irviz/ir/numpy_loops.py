@@ -255,9 +255,7 @@ def _is_number(expr: ir.Expr, number: int) -> bool:
     return isinstance(expr, tirx.IntImm) and int(expr.value) == number
 
 
-# --- expressions -------------------------------------------------------------------------------
-#
-# Write a PrimFunc's expressions as Python, with scalars of NumPy.
+# --- Write a PrimFunc's expressions as Python, with scalars of NumPy -----------------------------
 
 
 Names = Mapping[ir.Var, ast.expr]

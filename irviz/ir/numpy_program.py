@@ -171,9 +171,7 @@ def _program(
     return NumPyProgram(source + "\n", function_name(name), arrays, lines)
 
 
-# --- numpy lines -------------------------------------------------------------------------------
-#
-# Map the lines of a function as NumPy to the lines of TVMScript that they come from.
+# --- Map the lines of a function as NumPy to the lines of TVMScript that they come from ----------
 
 
 def part_offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[object, int]:
@@ -205,9 +203,7 @@ def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[
     return lines
 
 
-# --- relax function ----------------------------------------------------------------------------
-#
-# Write a Relax function of calls of PrimFuncs as calls of Python functions.
+# --- Write a Relax function of calls of PrimFuncs as calls of Python functions -------------------
 
 
 CONSTANTS = "constants"

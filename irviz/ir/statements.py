@@ -59,9 +59,7 @@ def nested_statements(stmt: tirx.Stmt) -> list[tirx.Stmt]:
     return [part for part in inside if part is not None]
 
 
-# --- statement lines ---------------------------------------------------------------------------
-#
-# The line of TVMScript that each statement of a PrimFunc begins at.
+# --- The line of TVMScript that each statement of a PrimFunc begins at ---------------------------
 
 
 _MAX_PRINTED_NESTING = 500  # TVM's printer recurses, and ends the process some way past 1000
@@ -139,9 +137,7 @@ def _marked_lines(
             starting = []
 
 
-# --- scoped names ------------------------------------------------------------------------------
-#
-# Unique names for a PrimFunc's variables, and its expressions as text with these names.
+# --- Unique names for a PrimFunc's variables, and its expressions as text with these names -------
 
 
 _USUAL_INTEGERS = ("int32", "int64")

@@ -184,9 +184,7 @@ def _by_tvm(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:
     return int(found.value) if isinstance(found, tirx.IntImm) else None
 
 
-# --- shape eval --------------------------------------------------------------------------------
-#
-# Evaluate shapes and sizes in bytes for known values of the symbolic sizes.
+# --- Evaluate shapes and sizes in bytes for known values of the symbolic sizes -------------------
 
 
 Shape = tuple[int, ...]

@@ -18,9 +18,7 @@ def tensor_array(tensor: tvm.runtime.Tensor) -> NDArray[np.generic]:
         return np.asarray(tensor.numpy())
 
 
-# --- same bits ---------------------------------------------------------------------------------
-#
-# Compare tensors and arrays.
+# --- Compare tensors and arrays ------------------------------------------------------------------
 
 
 Array = NDArray[np.generic]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from tvm import ir, relax, tirx
 
 from irviz.gc_pause import gc_paused
-from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.node_ids import NodeIds, definitions
+from irviz.ir.module_functions import function_named, relax_functions, with_functions
+from irviz.ir.node_ids import NodeIds, definitions, identify
 from irviz.model.diff.diff_result import FunctionText
 from irviz.model.graph.graph import Graph, NodeId, NodeKind
 
@@ -118,9 +119,7 @@ def _function_lines(mod: ir.IRModule, text: list[str]) -> dict[str, int]:
     return starts
 
 
-# --- tvmscript ---------------------------------------------------------------------------------
-#
-# TVMScript that every version of Python can read.
+# --- TVMScript that every version of Python can read ---------------------------------------------
 
 
 def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
@@ -132,9 +131,7 @@ def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
     return str(printed.script(extra_config={"script.use_pep695": False}, **options))
 
 
-# --- function texts ----------------------------------------------------------------------------
-#
-# The TVMScript of a module cut into functions.
+# --- The TVMScript of a module cut into functions ------------------------------------------------
 
 
 _INDENT = 4
@@ -170,3 +167,51 @@ def _cut(lines: Sequence[str]) -> tuple[str, ...]:
     while found and not found[-1].strip():
         found.pop()
     return tuple(found)
+
+
+def source_lines(function: relax.Function) -> Mapping[NodeId, tuple[str, int]]:
+    """Return the file and line where each node was written, as far as they are known.
+
+    They are told by the spans of bindings, or of their values: TVMScript that is parsed from a file
+    has spans, and so has what irviz imports from torch.
+    """
+    ids = identify(function)
+    found: dict[NodeId, tuple[str, int]] = {}
+    for var, binding in definitions((), function.body):
+        span = binding and (binding.span or getattr(binding.value, "span", None))
+        if span is not None and not span.source_name.name.startswith("<"):  # as <string> does
+            found[ids[var]] = PurePath(span.source_name.name).name, span.line
+    return found
+
+
+def source_words(places: Iterable[tuple[str, int]]) -> str:
+    """Return the words for files and lines, such as `model.py, lines 23, 24`."""
+    found: dict[str, dict[int, None]] = {}
+    for file, line in places:
+        found.setdefault(file, {})[line] = None
+    return "; ".join(
+        f"{file}, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+        for file, lines in found.items()
+    )
+
+
+def with_source_lines(
+    mod: ir.IRModule, name: str, lines: Mapping[NodeId, tuple[str, int]]
+) -> ir.IRModule:
+    """Return a module whose function's outermost bindings were written in these files and lines."""
+    function = mod[name]
+    ids = identify(function)
+
+    def written(binding: relax.Binding) -> relax.Binding:
+        found = lines.get(ids[binding.var])
+        if found is None or not isinstance(binding, relax.VarBinding):
+            return binding
+        span = ir.Span(ir.SourceName(found[0]), found[1], found[1], 0, 0)
+        return relax.VarBinding(binding.var, binding.value, span)
+
+    blocks = [
+        type(block)([written(one) for one in block.bindings]) for block in function.body.blocks
+    ]
+    body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, function.body.body))
+    new = relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
+    return with_functions(mod, {name: new})

@@ -18,8 +18,15 @@ from tvm import ir, relax, tirx
 from irviz.errors import InputError
 from irviz.ir.labels import dim_label
 from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
-from irviz.loaders.file_errors import FileError, file_errors, named, one_line
-from irviz.loaders.file_limits import MAX_BYTES, ZIP_STARTS, read_file
+from irviz.loaders.file_limits import (
+    MAX_BYTES,
+    ZIP_STARTS,
+    FileError,
+    file_errors,
+    named,
+    one_line,
+    read_file,
+)
 from irviz.loaders.param_files import ParamsError, load_params, native_array, read_npy
 from irviz.loaders.read_in_worker import read_in_worker
 
@@ -204,9 +211,7 @@ def _listed(names: Mapping[str, object]) -> str:
     return f"{listed}, …" if len(names) > 8 else listed
 
 
-# --- images ------------------------------------------------------------------------------------
-#
-# Convert images to arrays of the shape that a model takes.
+# --- Convert images to arrays of the shape that a model takes ------------------------------------
 
 
 MAX_PIXELS = 1 << 26

@@ -13,9 +13,17 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError, brief, named
 from irviz.loaders.file_kind import COMPILED, READABLE, FileKind, decode_text, detect_kind
-from irviz.loaders.file_limits import check_result, file_size, memory_for, read_file, seconds_for
+from irviz.loaders.file_limits import (
+    FileError,
+    brief,
+    check_result,
+    file_size,
+    memory_for,
+    named,
+    read_file,
+    seconds_for,
+)
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.read_in_worker import read_in_worker
@@ -169,11 +177,7 @@ def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> L
 
 
 def read_content(
-    content: bytes,
-    file: str,
-    name: str = "",
-    path: Path | None = None,
-    missing: Missing = "error",
+    content: bytes, file: str, name: str = "", path: Path | None = None, missing: Missing = "error"
 ) -> Loaded:
     """Return what the bytes of a file contain; raise LoadError for other files.
 

@@ -15,7 +15,7 @@ from tvm import ir
 
 from irviz.errors import RunError
 from irviz.ir.tensor_array import tensor_array
-from irviz.model.graph.infer_layers import LayersByNode
+from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
 
 Params = Mapping[str, NDArray[Any]]
@@ -77,9 +77,7 @@ def opaque_note(opaque: Sequence[str]) -> str:
     return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"
 
 
-# --- origin file -------------------------------------------------------------------------------
-#
-# The file that a module was imported from, to be read again when the original is run.
+# --- The file that a module was imported from, to be read again when the original is run ---------
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,18 @@ from numpy.typing import NDArray
 from safetensors import deserialize
 
 from irviz.errors import LoadError
-from irviz.ir.module_json import unique_keys
-from irviz.loaders.file_errors import FileError, brief, file_errors, named
 from irviz.loaders.file_limits import (
     ZIP_STARTS,
+    FileError,
+    brief,
     check_unpacked,
+    file_errors,
     memory_share,
+    named,
     open_archive,
     read_file,
 )
+from irviz.loaders.tvm_json import unique_keys
 
 _PLAIN: Final = "save fewer arrays, or save them unpacked, with numpy.savez(path, w0=..., b0=...)"
 # A pickle starts with \x80 since protocol 2; earlier ones start with a container or an array.
@@ -93,9 +96,7 @@ def _from_npy(archive: zipfile.ZipFile, member: str) -> tuple[str, NDArray[Any]]
     return name, native_array(name, array)
 
 
-# --- safetensors file --------------------------------------------------------------------------
-#
-# Read arrays from a .safetensors file: a header in JSON, then the bytes of all arrays.
+# --- Read arrays from a .safetensors file: a header in JSON, then the bytes of all arrays --------
 #
 # The safetensors library checks that the arrays lie one after the other, overlap nowhere and
 # fill the file. This module also rejects unknown fields and duplicate keys, for which readers
@@ -174,9 +175,7 @@ def _dtype(name: str, dtype: str) -> np.dtype[Any]:
     return found
 
 
-# --- npy file ----------------------------------------------------------------------------------
-#
-# Read an array in NumPy's format, .npy.
+# --- Read an array in NumPy's format, .npy -------------------------------------------------------
 
 
 def read_npy(file: IO[bytes], size: int) -> NDArray[Any]:
@@ -197,9 +196,7 @@ def read_npy(file: IO[bytes], size: int) -> NDArray[Any]:
     return array
 
 
-# --- supported dtypes --------------------------------------------------------------------------
-#
-# The dtypes that parameters and inputs from files can have.
+# --- The dtypes that parameters and inputs from files can have -----------------------------------
 
 
 SAVE: Final = "save the arrays with numpy.savez(path, w0=..., b0=...) and load that file"
@@ -218,9 +215,7 @@ def native_array(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return np.array(array, array.dtype.newbyteorder("="), order="C")
 
 
-# --- array pickle ------------------------------------------------------------------------------
-#
-# Read arrays from a pickle without giving it any function to call.
+# --- Read arrays from a pickle without giving it any function to call ----------------------------
 #
 # A pickle can name any function of any module and call it. So the few names that NumPy writes
 # resolve to stand-ins in this module, which only record their arguments; the arrays are made

@@ -10,10 +10,9 @@ from itertools import count
 
 from tvm import ir
 
-import irviz.ir.module_json  # noqa: F401 - modules in answers
+import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, check_result, memory_for
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, FileError, check_result, memory_for
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.tvmscript.dialect import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
@@ -27,8 +26,14 @@ from irviz.loaders.tvmscript.syntax_tree import (
     parse_tree,
     tvmscript_definitions,
 )
-from irviz.loaders.upgrade.code_files import MEMORY_RATIO, mask_magics, upgrade_cells
-from irviz.loaders.upgrade.upgrade import Upgraded, unified_diff, upgrade
+from irviz.loaders.upgrade.upgrade import (
+    MEMORY_RATIO,
+    Upgraded,
+    mask_magics,
+    unified_diff,
+    upgrade,
+    upgrade_cells,
+)
 
 _MAX_LISTED = 12
 
@@ -154,9 +159,7 @@ def _is_python(cell: str) -> bool:
     return True
 
 
-# --- notebook cell -----------------------------------------------------------------------------
-#
-# Read the TVMScript in a notebook's cell, in the worker.
+# --- Read the TVMScript in a notebook's cell, in the worker --------------------------------------
 
 
 CELL = "the cell"

@@ -12,9 +12,8 @@ from tvm import ir
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import FILE_SECONDS
-from irviz.loaders.file_errors import FileError
-from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, memory_share
-from irviz.worker.memory_limit import limited_memory
+from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, FileError, memory_share
+from irviz.worker.sandbox import limited_memory
 from irviz.worker.supervisor import (
     TRIES,
     CancelledError,
@@ -84,9 +83,7 @@ def check_drawing_time(began: float) -> None:
         )
 
 
-# --- written size ------------------------------------------------------------------------------
-#
-# Refuse modules whose text would be far larger than they are.
+# --- Refuse modules whose text would be far larger than they are ---------------------------------
 #
 # Objects in a module are shared: a tuple of twice the same tuple takes a few bytes, and its type is
 # written out twice. Thirty of them, one in the other, are a text of gigabytes.

@@ -25,9 +25,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.model.graph.graph import Node
 from irviz.runtime.kernels import KernelError, can_be_kept, compiled, is_closed
 
-# --- build recipe ------------------------------------------------------------------------------
-#
-# How Relax functions are optimised before they are built.
+# --- How Relax functions are optimised before they are built -------------------------------------
 
 
 PLAIN = "plain"

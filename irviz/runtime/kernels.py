@@ -31,9 +31,8 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.support import cc
 
-from irviz.errors import RunError
+from irviz.errors import RunError, run_errors
 from irviz.private_folder import open_private_folder, say_not_kept
-from irviz.runtime.run_errors import run_errors
 from irviz.worker.progress import report_progress
 
 _MOST_KERNELS = 4096

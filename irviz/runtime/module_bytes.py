@@ -65,9 +65,7 @@ def _array(constant: ir.GenericConst) -> np.ndarray | None:
         return None
 
 
-# --- pickle by value ---------------------------------------------------------------------------
-#
-# Python functions as bytes, including the code of the user's own modules.
+# --- Python functions as bytes, including the code of the user's own modules ---------------------
 #
 # Another process may be unable to import these modules, or may have imported an older version.
 

@@ -12,20 +12,19 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import tvm
 import tvm_ffi
 from tvm import ir, relax, rpc
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import relax_functions
 from irviz.model.runs.trace import Array
 from irviz.runtime.python_callees import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
-from irviz.runtime.run_errors import error_summary, run_errors
 from irviz.runtime.vm import LocalModule, remembered, running, to_device, tvm_target
 from irviz.worker.progress import report_progress
 
@@ -197,8 +196,7 @@ def _external(mod: ir.IRModule) -> list[str]:
     names: dict[str, None] = {}
     for name in relax_functions(mod):
         tvm_ffi.structural_walk(
-            mod[name],
-            (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol))),
+            mod[name], (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol)))
         )
     own = {gvar.name_hint for gvar in mod.functions}
     return [name for name in names if name not in own]
@@ -256,9 +254,7 @@ def _remove(link: Connection, names: Sequence[str]) -> None:
             link.request("removing the file", lambda name=name: link.session.remove(name))  # type: ignore[misc]
 
 
-# --- connection --------------------------------------------------------------------------------
-#
-# Connections to TVM's RPC servers: opened, kept, and opened again when they are lost.
+# --- Connections to TVM's RPC servers: opened, kept, and opened again when they are lost ---------
 
 
 Result = TypeVar("Result")
@@ -436,9 +432,7 @@ def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
     return answer.result()
 
 
-# --- flatten tuples ----------------------------------------------------------------------------
-#
-# Versions of functions that take the fields of tuples: tuples cannot be sent over RPC.
+# --- Versions of functions that take the fields of tuples: tuples cannot be sent over RPC --------
 
 
 def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, str]]:
@@ -463,7 +457,7 @@ def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, st
     return ir.IRModule({**mod.functions, **added}, attrs=mod.attrs), names
 
 
-def tuple_leaves(argument: object) -> list[object]:
+def tuple_leaves(argument: object) -> list[Any]:
     """Return the leaves of nested tuples."""
     if isinstance(argument, tuple):
         return [leaf for item in argument for leaf in tuple_leaves(item)]

@@ -13,7 +13,7 @@ from typing import TypeVar, get_args
 
 from tvm import ir, tirx
 
-from irviz.errors import CancelledRunError, InputError, RunError
+from irviz.errors import CancelledRunError, InputError, RunError, error_summary
 from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types
@@ -23,10 +23,8 @@ from irviz.runtime.argument_lists import CallInputs, Cases
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.kernels import say_if_none_are_kept
 from irviz.runtime.module_bytes import pack_module
-from irviz.runtime.prim_func_call import PreparedCall, prim_func_call
 from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
-from irviz.runtime.run_errors import error_summary
 from irviz.runtime.run_function import (
     BUDGET,
     ROUNDS,
@@ -34,8 +32,10 @@ from irviz.runtime.run_function import (
     Job,
     ModuleOf,
     Modules,
+    PreparedCall,
     TimedCall,
     UnknownModuleError,
+    prim_func_call,
     run_job,
     run_packed,
     time_in_turn,
@@ -44,7 +44,7 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
     TRIES,
@@ -55,14 +55,7 @@ from irviz.worker.supervisor import (
     WorkerError,
 )
 
-__all__ = [
-    "CallInputs",
-    "RunConfig",
-    "TraceRequest",
-    "error_summary",
-    "measure",
-    "run",
-]
+__all__ = ["CallInputs", "RunConfig", "TraceRequest", "error_summary", "measure", "run"]
 
 
 def run(
@@ -183,9 +176,7 @@ def _check_case(cases: int, case: int) -> None:
         raise InputError(f"there is no case {case}: give one of 0 to {cases - 1}")
 
 
-# --- run in worker -----------------------------------------------------------------------------
-#
-# Run work in the worker, sending modules that it lacks and translating errors.
+# --- Run work in the worker, sending modules that it lacks and translating errors ----------------
 
 
 Result = TypeVar("Result")

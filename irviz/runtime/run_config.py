@@ -6,10 +6,9 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from irviz.errors import InputError, RunError
+from irviz.errors import InputError, RunError, error_summary
 from irviz.limits import RUN_SECONDS
 from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
-from irviz.runtime.run_errors import error_summary
 from irviz.runtime.vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
@@ -79,9 +78,7 @@ def check_limits(config: RunConfig) -> None:
         raise InputError(f"seconds={config.seconds!r} is not a time limit: give more than 0")
 
 
-# --- run target --------------------------------------------------------------------------------
-#
-# Parse the device where functions run, and the target to build for it.
+# --- Parse the device where functions run, and the target to build for it ------------------------
 
 
 LOCAL = ("", "cpu")

@@ -17,9 +17,17 @@ from irviz.ir.argument_ranges import ANY, ValueRange, argument_ranges
 from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
-from irviz.runtime.argument_lists import Array, CallInputs, Cases, Plan, plan_inputs
-from irviz.runtime.prim_func_call import own_inputs
-from irviz.runtime.synthetic_inputs import RANDOM, generator_for, synthetic_value
+from irviz.runtime.argument_lists import (
+    RANDOM,
+    Array,
+    CallInputs,
+    Cases,
+    Plan,
+    generator_for,
+    plan_inputs,
+    synthetic_value,
+)
+from irviz.runtime.run_function import own_inputs
 from irviz.worker.shared_arrays import shared
 
 _SIZES = (32, 3)

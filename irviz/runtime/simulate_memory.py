@@ -11,9 +11,9 @@ import cloudpickle
 import tvm
 from tvm import ir, relax, tirx
 
-from irviz.errors import InputError, RunError
+from irviz.errors import InputError, RunError, error_summary
 from irviz.ir.calls import callee_name
-from irviz.ir.lowering import KILL_AFTER_LAST_USE, LoweredModule, lower
+from irviz.ir.destination_passing import KILL_AFTER_LAST_USE, LoweredModule, lower
 from irviz.ir.module_functions import function_named, relax_function
 from irviz.ir.symbolic_shapes import (
     Shape,
@@ -27,7 +27,6 @@ from irviz.limits import passes_time
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
-from irviz.runtime.run_errors import error_summary
 from irviz.worker.supervisor import TRIES, WorkerError
 
 
@@ -76,9 +75,7 @@ def _read(sent: bytes) -> MemoryUse:
     return Allocations(planned, sizes).read(function)
 
 
-# --- simulator ---------------------------------------------------------------------------------
-#
-# Simulate a lowered function to find what it allocates and frees, in order of execution.
+# --- Simulate a lowered function to find what it allocates and frees, in order of execution ------
 
 
 _VIEWS = ("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset")
@@ -351,9 +348,7 @@ def _shape(argument: ir.Expr, thing: Held, extents: ShapeEvaluator) -> Shape | N
     return thing.shape if isinstance(thing, TensorInfo) else None
 
 
-# --- simulated memory --------------------------------------------------------------------------
-#
-# The memory of a simulated function: storages and buffers, with their references counted.
+# --- The memory of a simulated function: storages and buffers, with their references counted -----
 
 
 @dataclass(eq=False)

@@ -14,13 +14,11 @@ from tvm import ir, relax
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 from irviz.worker.progress import report_progress
 
-# --- instrumented module -----------------------------------------------------------------------
-#
-# Instrument a module so that it reports each value as it is computed.
+# --- Instrument a module so that it reports each value as it is computed -------------------------
 #
 # After each binding a call passes on the binding's number and its variable, so each value belongs
 # to a known binding, also inside branches and called functions. The order of the VM's calls alone

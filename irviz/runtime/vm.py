@@ -17,7 +17,7 @@ import numpy as np
 import tvm
 from tvm import ir, relax
 
-from irviz.errors import RunError
+from irviz.errors import RunError, run_errors
 from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.tensor_array import tensor_array
 from irviz.model.runs.trace import Array
@@ -29,7 +29,6 @@ from irviz.runtime.build_module import (
     release_constants,
     why_not_confined,
 )
-from irviz.runtime.run_errors import run_errors
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16

@@ -23,7 +23,7 @@ from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.argument_lists import Inputs
 from irviz.session.session import Session
 from irviz.session.value_check import INTERFACE, StageVerdict, ValueCheck, named_arguments, renamed
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff

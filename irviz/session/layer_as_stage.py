@@ -8,10 +8,8 @@ from collections.abc import Collection
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_function
 from irviz.model.folding.expansion import copy_around
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
-from irviz.model.graph.layers import Layer, common_layer, layer_name
-from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.stage_readings import reading_of
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId, common_layer, layer_name
+from irviz.session.stage_cache import graph_of, reading_of, tree_of
 from irviz.transforms.simpler_modules import keep_bindings
 from irviz.transforms.stage import Position, Stage
 
@@ -65,12 +63,7 @@ def copy_stage(stage: Stage, function: str, node: NodeId, copy: int, stage_id: s
 
 
 def _part(
-    stage: Stage,
-    function: str,
-    nodes: Collection[NodeId],
-    around: Layer,
-    label: str,
-    stage_id: str,
+    stage: Stage, function: str, nodes: Collection[NodeId], around: Layer, label: str, stage_id: str
 ) -> Stage:
     ids = reading_of(stage, function).variables
     bindings = [

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
-from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Trace
 from irviz.session.visible_function import StageView
 from irviz.units import format_duration
@@ -182,9 +182,7 @@ def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
     return made[kind](trace, view)
 
 
-# --- values by visible node --------------------------------------------------------------------
-#
-# Aggregate values of a function's nodes by the drawn node that shows or contains them.
+# --- Aggregate values of a function's nodes by the drawn node that shows or contains them --------
 
 
 class DrawnFunction(Protocol):

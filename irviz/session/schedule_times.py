@@ -226,9 +226,7 @@ def _stages_to_measure(schedule: ScheduleStages, known: ScheduleTimes) -> list[S
     return [*first, *others, *last]
 
 
-# --- step times --------------------------------------------------------------------------------
-#
-# The times of a PrimFunc after each step of its schedule, as a line and as a table.
+# --- The times of a PrimFunc after each step of its schedule, as a line and as a table -----------
 
 
 _RESULTS = {

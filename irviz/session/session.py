@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.errors import (
-    DrawError,
-    LoadError,
-    RunError,
-    StageError,
-    TransformError,
-    UntrustedError,
-)
+from irviz.errors import DrawError, LoadError, RunError, StageError, TransformError, UntrustedError
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
@@ -28,8 +21,8 @@ from irviz.limits import RUN_SECONDS
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.runs.array_summary import summarise
+from irviz.model.graph.layers import LayersByNode
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
@@ -37,29 +30,29 @@ from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure
 from irviz.runtime.simulate_memory import memory_use
-from irviz.session import divergence_report, run_stages
-from irviz.session.blame import Blame, blame
-from irviz.session.divergence_report import DivergenceReport
+from irviz.session import run_stages
 from irviz.session.layer_as_stage import layer_stage
-from irviz.session.node_history import NodeHistory, node_history
+from irviz.session.node_history import Blame, NodeHistory, blame, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
-from irviz.session.saving.session_file import load_session, save_session
-from irviz.session.script_in_worker import script_in_worker
+from irviz.session.run_stages import DivergenceReport
+from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, union_along
-from irviz.session.stage_times import stage_times
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.python_script import save_arrays
-from irviz.transforms.schedules.schedule_error import IllegalStepError
-from irviz.transforms.schedules.schedule_recorder import ScheduleFunction, record_schedule
-from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.schedules.schedule_trace import schedule_trace
+from irviz.transforms.recording import stage_times
+from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep
+from irviz.transforms.schedules.schedule_trace import (
+    ScheduleFunction,
+    record_schedule,
+    schedule_trace,
+)
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree, replay, to_script
 from irviz.view.figure import Figure
@@ -696,4 +689,4 @@ class Session(SessionState):
         The result also tells how the values of all other nodes differ. By default `case` is the one
         whose outputs differ most.
         """
-        return divergence_report.first_difference(self, stage, reference, case)
+        return run_stages.first_difference(self, stage, reference, case)

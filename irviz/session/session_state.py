@@ -17,7 +17,7 @@ from irviz.runtime.argument_lists import Array, Inputs
 from irviz.runtime.build_module import why_not_confined
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.runtime.run_config import parse_device
-from irviz.session.lost_function import is_lost
+from irviz.session.stage_diff import is_lost
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.worker.sandbox import can_confine

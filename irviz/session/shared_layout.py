@@ -14,13 +14,12 @@ from tvm import relax
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
-from irviz.model.diff.diff_neighbourhood import diff_part
-from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
+from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
 from irviz.model.diff.side_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import VisibleGraph
-from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.session.visible_function import StageView, ViewState, stage_view
@@ -214,9 +213,7 @@ def _is_filled(layout: Layout) -> bool:
     return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
 
 
-# --- visible node diffs ------------------------------------------------------------------------
-#
-# What became of each drawn node, where groups of nodes are drawn as one.
+# --- What became of each drawn node, where groups of nodes are drawn as one ----------------------
 
 
 Where = Callable[[NodeId], NodeId | None]
@@ -251,10 +248,7 @@ def visible_step(
     sets = _Sets(every)
     for _, places in shown:
         sets.join(places)
-    diffs: dict[tuple[int, NodeId], list[NodeDiff]] = {}
-    for diff, places in shown:
-        if places:
-            diffs.setdefault(sets.of(places[0]), []).append(diff)
+    diffs = grouped((sets.of(places[0]), diff) for diff, places in shown if places)
     members: dict[tuple[int, NodeId], tuple[list[NodeId], list[NodeId]]] = {}
     for one in reversed(every):  # by the last node after, as the text is written
         members.setdefault(sets.of(one), ([], []))[one[0]].insert(0, one[1])
@@ -296,9 +290,7 @@ def _merged(
     return NodeDiff(change, tuple(before), tuple(after), differences=differences)
 
 
-# --- compared views ----------------------------------------------------------------------------
-#
-# Two compared stages, positioned by one shared layout.
+# --- Two compared stages, positioned by one shared layout ----------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

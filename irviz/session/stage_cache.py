@@ -3,31 +3,257 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache, partial
+from itertools import pairwise
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import tvm
 from numpy.typing import NDArray
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 from tvm.s_tir.analysis import estimate_tir_flops
 
+from irviz.ir.calls import resolve_registered
+from irviz.ir.function_graph import read_function
 from irviz.ir.loop_nest_reader import loop_nest
-from irviz.ir.module_functions import drawable_functions, function_named
+from irviz.ir.module_functions import (
+    drawable_function,
+    drawable_functions,
+    function_named,
+    relax_functions,
+)
+from irviz.ir.node_ids import definitions, identify
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tensor_array import tensor_array
 from irviz.ir.tvmscript import Script, script
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
-from irviz.model.graph.graph import Graph, NodeId, call_path
-from irviz.model.graph.infer_layers import LayersByNode, with_layers
-from irviz.model.graph.layers import Layer
+from irviz.model.graph.graph import Graph, Layer, NodeId, Resolution, call_path, grouped, inlined_id
+from irviz.model.graph.layers import LayersByNode, with_layers
 from irviz.model.loop_nest import LoopNest
-from irviz.session.stage_matching import match_stages
-from irviz.session.stage_readings import Reading, kept_by_stage, reading_of
+from irviz.model.matching.inlined_graph import (
+    MAX_CALL_DEPTH,
+    InlinedGraph,
+    inline_calls,
+    inlined_correspondence,
+)
+from irviz.model.matching.node_matching import compose
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+
+_MOST_STAGES = 32
+
+_Arguments = ParamSpec("_Arguments")
+_Found = TypeVar("_Found")
+
+
+class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
+    """Cache a function's results by stage and further arguments, such as a function's name.
+
+    A stage may have hundreds of functions, and a path between two stages needs those of each. So
+    the results of a stage are not limited in number; they are dropped with the stage.
+    """
+
+    def __init__(self, find: Callable[Concatenate[Stage, _Arguments], _Found]) -> None:
+        self._find = find
+        self._of_stage = lru_cache(maxsize=_MOST_STAGES)(_nothing_yet)
+        self.cache_clear = self._of_stage.cache_clear
+
+    def __call__(
+        self, stage: Stage, *arguments: _Arguments.args, **named: _Arguments.kwargs
+    ) -> _Found:
+        """Return the cached result, or compute it."""
+        assert not named, "it is called by position"
+        kept = self._of_stage(stage)
+        if arguments not in kept:
+            kept[arguments] = self._find(stage, *arguments, **named)
+        found: _Found = kept[arguments]
+        return found
+
+
+def _nothing_yet(_: Stage) -> dict[object, Any]:
+    return {}
+
+
+class Reading:
+    """A function of a stage as read with the currently registered library functions.
+
+    Attributes:
+        graph: Its graph, without the layers of nodes.
+        constants: The tensors of its constants, by their nodes.
+        variables: The nodes of its variables and constants, by their addresses.
+    """
+
+    graph: Graph
+    constants: Mapping[NodeId, tvm.runtime.Tensor]
+    variables: Mapping[int, NodeId]
+
+    def __init__(self, stage: Stage, function: str) -> None:
+        self.graph, self.constants, self.variables = read_function(
+            stage.module, function, stage.constant_names
+        )
+        self._registered = {
+            node.callee: node.resolution
+            for node in self.graph.nodes
+            if node.resolution in (Resolution.LIBRARY, Resolution.UNKNOWN)
+        }
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the registered library functions are the same as when it was read."""
+        return all(resolve_registered(name) is was for name, was in self._registered.items())
+
+
+@kept_by_stage
+def _read(stage: Stage, function: str) -> Reading:
+    return Reading(stage, function)
+
+
+def reading_of(stage: Stage, function: str) -> Reading:
+    """Return the reading of a stage's function; raise NoFunctionError if there is none."""
+    reading = _read(stage, function)
+    if not reading.is_current:  # which is rare: a kernel was registered
+        _read.cache_clear()
+        reading = _read(stage, function)
+    return reading
+
+
+# --- Which nodes of two stages correspond, by variables and tensors that they share --------------
+
+
+@kept_by_stage
+def inlined_graph(stage: Stage, function: str) -> InlinedGraph:
+    """Return the graph of a stage's function with every called function inlined."""
+    drawable_function(stage.module, function)
+    names = {function, *relax_functions(stage.module)}
+    return inline_calls(function, {name: reading_of(stage, name).graph for name in names})
+
+
+def node_correspondence(
+    tree: StageTree, function: str, stage_id: str, reference: str
+) -> Mapping[NodeId, NodeId]:
+    """Return the reference's node for each node of a stage that has one.
+
+    Stages several steps apart are matched step by step, through their common ancestor, because each
+    step keeps most nodes.
+    """
+    ours, theirs = tree.lineage(stage_id), tree.lineage(reference)
+    common = [stage for stage in ours if stage in theirs]
+    if not common:  # a recording has several roots
+        return match_stages(ours[-1], theirs[-1], function)
+    up = ours[ours.index(common[-1]) :][::-1]
+    down = theirs[theirs.index(common[-1]) :]
+    steps = [match_stages(child, parent, function) for child, parent in pairwise(up)]
+    for parent, child in pairwise(down):
+        step = match_stages(child, parent, function)
+        steps.append({other: one for one, other in reversed(list(step.items()))})
+    if not steps:
+        return {node.id: node.id for node in inlined_graph(ours[-1], function).graph.nodes}
+    return compose(*steps)
+
+
+@kept_by_stage
+def match_stages(stage: Stage, reference: Stage, function: str) -> Mapping[NodeId, NodeId]:
+    """Return another stage's node for each node of a stage that has one."""
+    known = known_pairs(stage, reference, function, function)
+    return inlined_correspondence(
+        inlined_graph(stage, function), inlined_graph(reference, function), known
+    )
+
+
+def known_pairs(
+    stage: Stage, reference: Stage, function: str, other: str
+) -> Mapping[NodeId, NodeId]:
+    """Match nodes of two functions of two stages by variable, tensor, or position in a layer."""
+    readings = mine, theirs = reading_of(stage, function), reading_of(reference, other)
+    constants = shared_constants(mine.constants, theirs.constants)
+    if any(one.resolution is Resolution.FUNCTION for each in readings for one in each.graph.nodes):
+        # variables move in and out of functions
+        return {**constants, **shared_vars(stage.module, reference.module, function, other)}
+    places = theirs.variables
+    found = {one: places[var] for var, one in mine.variables.items() if var in places}
+    at = {
+        position: node
+        for node, position in reference.positions.items()
+        if node in theirs.graph.index
+    }
+    positions = {
+        one: at[position]
+        for one, position in stage.positions.items()
+        if position in at and one in mine.graph.index
+    }
+    return {**positions, **constants, **found}
+
+
+def shared_vars(
+    mod: ir.IRModule, other: ir.IRModule, function: str, other_function: str = ""
+) -> Mapping[NodeId, NodeId]:
+    """Match the nodes of a function in two modules whose variable is the same object.
+
+    Most passes keep the variables of the bindings that they do not change, and FuseOps keeps those
+    that it moves into new functions. So the nodes of called functions take part, with the ids that
+    they have when the function is shown in place of the call. If a function is called several
+    times, its nodes have several ids, and each is matched with the same id in the other module.
+    PrimFuncs share no variables. The function has by default the same name in both modules. Raises
+    NoFunctionError if a module lacks the function.
+    """
+    mine, theirs = _ids_by_var(mod, function), _ids_by_var(other, other_function or function)
+    found: dict[NodeId, NodeId] = {}
+    for address, ids in mine.items():
+        others = theirs.get(address, ())
+        if len(ids) == len(others) == 1:
+            found[ids[0]] = others[0]
+        else:
+            found.update((node_id, node_id) for node_id in ids if node_id in others)
+    return found
+
+
+def shared_constants(
+    constants: Mapping[NodeId, tvm.runtime.Tensor], others: Mapping[NodeId, tvm.runtime.Tensor]
+) -> Mapping[NodeId, NodeId]:
+    """Match constants that hold the same tensor object; several of one tensor match in order."""
+    free = grouped((tensor.__chandle__(), node_id) for node_id, tensor in others.items())
+    found: dict[NodeId, NodeId] = {}
+    for node_id, tensor in constants.items():
+        left = free.get(tensor.__chandle__())
+        if left:
+            found[node_id] = left.pop(0)
+    return found
+
+
+def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
+    """Return the ids of each variable, by the variable's address."""
+    functions = {
+        gvar.__chandle__(): called
+        for gvar, called in mod.functions.items()
+        if isinstance(called, relax.Function)
+    }
+    function = drawable_function(mod, name)
+    is_relax = isinstance(function, relax.Function)
+    return grouped(_walk(function, functions, ()) if is_relax else ())
+
+
+def _walk(
+    function: relax.Function, functions: Mapping[int, relax.Function], callers: tuple[int, ...]
+) -> Iterator[tuple[int, NodeId]]:
+    ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
+    yield from ids.items()
+    if not functions or len(callers) >= MAX_CALL_DEPTH:
+        return
+    for var, binding in definitions(function.params, function.body):
+        value: ir.Expr | None = None if binding is None else binding.value
+        key = value.op.__chandle__() if isinstance(value, ir.Call) else 0
+        called = functions.get(key)
+        if called is not None and key not in callers:
+            call = ids[var.__chandle__()]
+            for address, node_id in _walk(called, functions, (*callers, key)):
+                yield address, inlined_id(call, node_id)
+
+
+# --- What is derived of a function's reading -----------------------------------------------------
 
 
 def graph_of(stage: Stage, function: str) -> Graph:
@@ -94,9 +320,7 @@ def _script(module: ir.IRModule) -> Script:
     return script(module)
 
 
-# --- stage flops -------------------------------------------------------------------------------
-#
-# Count the floating-point operations of a stage's nodes, including called functions.
+# --- Count the floating-point operations of a stage's nodes, including called functions ----------
 
 
 _MAX_CALLS = 3
@@ -130,9 +354,7 @@ def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
     return of_function
 
 
-# --- prim func flops ---------------------------------------------------------------------------
-#
-# Count the operations of a PrimFunc.
+# --- Count the operations of a PrimFunc ----------------------------------------------------------
 
 
 @lru_cache(maxsize=4096)

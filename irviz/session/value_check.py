@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import tvm
@@ -30,6 +29,7 @@ from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compar
 from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
 from irviz.model.runs.trace import Array
 from irviz.runtime.argument_lists import Cases, Rows
+from irviz.runtime.remote_vm import tuple_leaves
 from irviz.runtime.run import run
 from irviz.runtime.samples import Sample, further_samples, map_arrays, usual_samples
 from irviz.session.session_state import SessionState
@@ -398,9 +398,7 @@ def named_arguments(function: ir.BaseFunc, cases: Cases, case: int) -> Mapping[s
     return dict(zip(parameter_types(function), cases[case], strict=True))
 
 
-# --- stage operations --------------------------------------------------------------------------
-#
-# How many operations in a row make a number of a function's result.
+# --- How many operations in a row make a number of a function's result ---------------------------
 
 
 _UNKNOWN = 1000.0
@@ -427,13 +425,7 @@ def operations_in_a_row(stage: Stage, function: str) -> float:
     return max(most.values(), default=1.0)
 
 
-# --- float dtypes ------------------------------------------------------------------------------
-#
-# The dtypes of floats that a module computes in.
-
-
-_MOST = 256
-_kept: OrderedDict[ir.BaseFunc, frozenset[str]] = OrderedDict()
+# --- The dtypes of floats that a module computes in ----------------------------------------------
 
 
 def float_dtypes(mod: ir.IRModule) -> frozenset[np.dtype[np.generic]]:
@@ -450,29 +442,25 @@ def float_dtypes(mod: ir.IRModule) -> frozenset[np.dtype[np.generic]]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=256)
 def _names(function: relax.Function | tirx.PrimFunc) -> frozenset[str]:
-    if function not in _kept:
-        found = set[str]()
+    found = set[str]()
 
-        def add(type_: object) -> None:
-            name = str(getattr(type_, "dtype", None) or "")
-            if "float" in name:
-                found.add(name)
+    def add(type_: object) -> None:
+        name = str(getattr(type_, "dtype", None) or "")
+        if "float" in name:
+            found.add(name)
 
-        if isinstance(function, relax.Function):
-            relax.analysis.post_order_visit(function, lambda expr: add(getattr(expr, "ty", None)))
-        else:
-            looks = [
-                (tirx.Cast, lambda cast: add(cast.ty)),
-                (ir.TensorLoad, lambda load: add(load.source.ty)),
-                (tirx.BufferStore, lambda store: add(store.buffer.ty)),
-            ]
-            tvm_ffi.structural_walk(function.body, looks)
-        _kept[function] = frozenset(found)
-    _kept.move_to_end(function)
-    while len(_kept) > _MOST:
-        _kept.popitem(last=False)
-    return _kept[function]
+    if isinstance(function, relax.Function):
+        relax.analysis.post_order_visit(function, lambda expr: add(getattr(expr, "ty", None)))
+    else:
+        looks = [
+            (tirx.Cast, lambda cast: add(cast.ty)),
+            (ir.TensorLoad, lambda load: add(load.source.ty)),
+            (tirx.BufferStore, lambda store: add(store.buffer.ty)),
+        ]
+        tvm_ffi.structural_walk(function.body, looks)
+    return frozenset(found)
 
 
 INTERFACE = "another interface"
@@ -579,15 +567,9 @@ def _changed_parameters(before: ir.BaseFunc, after: ir.BaseFunc) -> InterfaceErr
     return InterfaceError(f"{INTERFACE}: its parameters are {texts[0]}; they were {texts[1]}")
 
 
-def _leaves(value: Argument) -> list[Argument]:
-    if isinstance(value, tuple):
-        return [leaf for one in value for leaf in _leaves(one)]
-    return [value]
-
-
 def _regrouped(values: Sequence[Argument], types: Sequence[ir.Type]) -> list[Argument] | None:
     """Return values in tuples as types have them, None if there are others."""
-    left = iter([leaf for value in values for leaf in _leaves(value)])
+    left: Iterator[Argument] = iter([leaf for value in values for leaf in tuple_leaves(value)])
 
     def taken(type_: ir.Type) -> Argument:
         if isinstance(type_, ir.TupleType):

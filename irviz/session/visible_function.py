@@ -23,6 +23,7 @@ from irviz.model.graph.graph import (
     id_in_callee,
     inlined_id,
     inlined_parts,
+    regions_around,
 )
 from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
@@ -136,9 +137,8 @@ class StageView:
             return node_id
         index = self.graph.index.get(NodeId(node_id))
         region = self.graph.nodes[index].region if index is not None else None
-        while region is not None and not self.graph.regions[region].id:
-            region = self.graph.regions[region].parent
-        return "" if region is None else self.graph.regions[region].id
+        around = (self.graph.regions[one].id for one in regions_around(self.graph.regions, region))
+        return next(filter(None, around), "")
 
     def name(self, container: str) -> str:
         """Return the name of a region, "" for an unknown one."""
@@ -272,9 +272,7 @@ def _inside(choices: Expansion, call: NodeId) -> Expansion:
     )
 
 
-# --- inlined call ------------------------------------------------------------------------------
-#
-# A called function that is drawn in place of its call.
+# --- A called function that is drawn in place of its call ----------------------------------------
 
 
 def inline_call(outer: Graph, call: NodeId, inner: VisibleGraph) -> Graph:

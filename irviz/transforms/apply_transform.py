@@ -9,20 +9,17 @@ from typing import NamedTuple
 import cloudpickle
 from tvm import ir
 
-import irviz.ir.module_json  # noqa: F401 - modules in answers
+import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
 from irviz.limits import PASSES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.module_bytes import pack_module, unpack_module
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Apply, Transform
+from irviz.transforms.stage import Apply, Stage, Transform
 from irviz.worker.captured_output import captured_stderr
 from irviz.worker.shared_arrays import UnsharedError
 from irviz.worker.supervisor import TRIES, WorkerError
 
-# --- try in worker -----------------------------------------------------------------------------
-#
-# Try a transform in a separate process, which it may crash.
+# --- Try a transform in a separate process, which it may crash -----------------------------------
 
 
 class Change(NamedTuple):

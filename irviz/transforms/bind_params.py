@@ -14,7 +14,7 @@ from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
 from irviz.ir.tensor_array import tensor_array
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.transform import SavedAs, Transform
+from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable
 
 _MOST_NAMED = 8

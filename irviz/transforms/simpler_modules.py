@@ -164,9 +164,7 @@ def _called_names(function: relax.Function) -> set[str]:
     return names
 
 
-# --- kept bindings -----------------------------------------------------------------------------
-#
-# Make a module of some of a function's bindings, with their other operands as parameters.
+# --- Make a module of some of a function's bindings, with their other operands as parameters -----
 
 
 def count_bindings(mod: ir.IRModule, function: str) -> int:

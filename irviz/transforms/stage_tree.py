@@ -97,9 +97,7 @@ class StageTree:
         return StageTree(stages, current_id, self.count, past=self)
 
 
-# --- stage paths -------------------------------------------------------------------------------
-#
-# Replay paths through a tree of stages on other modules, and write them as scripts.
+# --- Replay paths through a tree of stages on other modules, and write them as scripts -----------
 
 
 def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:

@@ -10,9 +10,17 @@ from operator import contains
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.diff.align_loop_nests import Link, RowMark, Side, SideBySide, side_by_side
+from irviz.model.diff.align_loop_nests import (
+    Link,
+    Row,
+    RowKind,
+    RowMark,
+    Side,
+    SideBySide,
+    listing,
+    side_by_side,
+)
 from irviz.model.diff.diff_result import LoopNestDiff
-from irviz.model.diff.loop_nest_rows import Row, RowKind, listing
 from irviz.model.loop_nest import LoopNest
 from irviz.view.figure import Figure
 from irviz.view.geometry import Point, Rect, Size

@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from irviz.model.diff.diff_neighbourhood import diff_part, functions_with
 from irviz.model.diff.diff_result import (
     FunctionChange,
     FunctionDiff,
     FunctionText,
     ModuleDiff,
+    diff_part,
+    functions_with,
 )
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId

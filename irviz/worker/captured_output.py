@@ -55,9 +55,7 @@ def captured_stderr() -> Iterator[StderrCapture]:
             captured.text = file.read(MOST_BYTES).decode(errors="replace").strip()
 
 
-# --- stdout capture ----------------------------------------------------------------------------
-#
-# Capture what a worker prints in a file that its parent can read even after a crash.
+# --- Capture what a worker prints in a file that its parent can read even after a crash ----------
 
 
 _LINE_BUFFERED = 1  # _IOLBF of C's stdio

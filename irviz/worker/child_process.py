@@ -68,9 +68,7 @@ def _prctl(option: int, value: int) -> None:
             _libc.prctl(option, value)
 
 
-# --- end process -------------------------------------------------------------------------------
-#
-# End a child process, by force where it does not end by itself.
+# --- End a child process, by force where it does not end by itself -------------------------------
 
 
 def end_process(process: subprocess.Popen[Any], seconds: float = 10.0) -> None:
@@ -83,9 +81,7 @@ def end_process(process: subprocess.Popen[Any], seconds: float = 10.0) -> None:
         process.wait()
 
 
-# --- inherited environment ---------------------------------------------------------------------
-#
-# What a worker inherits from its parent, even through a fork server.
+# --- What a worker inherits from its parent, even through a fork server --------------------------
 
 
 _SETTINGS = {

@@ -11,12 +11,7 @@ import warnings
 from typing import NoReturn
 
 from irviz.worker import worker_main
-from irviz.worker.child_process import (
-    adopt_orphans,
-    end_with_parent,
-    kill_children,
-    reap_children,
-)
+from irviz.worker.child_process import adopt_orphans, end_with_parent, kill_children, reap_children
 
 MESSAGE_BYTES = 64
 _DESCRIPTORS = 3

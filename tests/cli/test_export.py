@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irviz.cli.demo import demo_stages
+from irviz.cli.commands import demo_stages
 from irviz.cli.main import main
 from irviz.course.mlp import MyModule
 

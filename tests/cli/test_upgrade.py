@@ -97,7 +97,7 @@ def test_a_byte_order_mark_is_kept(tmp_path, capsys):
 
 
 def test_a_process_that_ends_while_it_upgrades_is_one_sentence(script, capsys, monkeypatch):
-    monkeypatch.setattr("irviz.loaders.upgrade.code_files.upgrade_with_diff", _end)
+    monkeypatch.setattr("irviz.loaders.upgrade.upgrade.upgrade_with_diff", _end)
     assert main(["upgrade", "-w", str(script)]) == 2
     assert "cannot upgrade" in capsys.readouterr().err
     assert script.read_text() == OLD

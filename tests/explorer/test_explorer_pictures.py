@@ -7,7 +7,7 @@ import tvm
 
 from irviz.explorer.actions import Save
 from irviz.explorer.downloads import Saved
-from irviz.session import stage_readings
+from irviz.session import stage_cache
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
 from irviz.view.graph import graph_figure as figures
@@ -61,12 +61,12 @@ def unreadable(monkeypatch):
     """Let reading a module that was not read before fail, other than as a refusal."""
     broken = []
 
-    def read(module, *rest, now=stage_readings.read_function):
+    def read(module, *rest, now=stage_cache.read_function):
         if any(module.same_as(one) for one in broken):
             raise RuntimeError("no such <expression>")
         return now(module, *rest)
 
-    monkeypatch.setattr(stage_readings, "read_function", read)
+    monkeypatch.setattr(stage_cache, "read_function", read)
     return broken.append
 
 

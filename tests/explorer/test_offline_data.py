@@ -20,7 +20,7 @@ from irviz.explorer.stage_rows import iter_change_counts
 from irviz.explorer.state import ChangesKey, Making, RunKey, State
 from irviz.explorer.viewer_traits import found_nodes, picture_data
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session

@@ -21,7 +21,7 @@ from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.session.visible_function import StageView
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from irviz.view.figure import Figure
 from tests.event_loop import LONG, until
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.worker
 SLOW_PACKAGES = (
     *("irviz.model.folding", "irviz.model.matching", "irviz.model.diff", "irviz.view.graph"),
     *("irviz.explorer.pictures", "irviz.session.visible_function", "irviz.session.shared_layout"),
-    *("irviz.session.stage_readings", "irviz.session.stage_diff", "irviz.ir.function_graph"),
+    *("irviz.session.stage_cache", "irviz.session.stage_diff", "irviz.ir.function_graph"),
 )
 """What reads, compares, folds, lays out and draws functions."""
 

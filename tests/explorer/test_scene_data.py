@@ -19,7 +19,7 @@ from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import State
 from irviz.explorer.viewer.schema import NodeFacts, Scene
 from irviz.model.graph.graph import NodeId, NodeKind, inlined_id
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
 from irviz.view.graph.change_marks import LEGEND

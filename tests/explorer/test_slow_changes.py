@@ -30,7 +30,7 @@ from irviz.explorer.runner import CHANGE
 from irviz.explorer.slow_actions import SLOW
 from irviz.explorer.state import State
 from irviz.session.session import Session
-from irviz.transforms.passes.as_transform import as_transform
+from irviz.transforms.passes.pass_call import as_transform
 from tests.event_loop import LONG, in_kernel, until
 
 pytestmark = pytest.mark.worker

@@ -14,7 +14,7 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.errors import LoadError
 from irviz.ir.function_graph import extract
 from irviz.loaders import read_in_worker
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load
 from irviz.loaders.tvm_json import module_from_json
 

@@ -7,13 +7,13 @@ from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
     Graph,
+    LayerPart,
     Node,
     NodeId,
     NodeKind,
     Region,
     RegionKind,
 )
-from irviz.model.graph.layers import LayerPart
 
 FRAMED = (RegionKind.DATAFLOW_BLOCK, RegionKind.BRANCH, RegionKind.FUNCTION)
 

@@ -16,7 +16,7 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
-from irviz.session import open_diff, stage_readings
+from irviz.session import open_session, stage_cache
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
@@ -57,7 +57,7 @@ def test_two_files_are_opened_at_once(tmp_path, monkeypatch):
         both.wait()
         return irviz.load(what, name=name)
 
-    monkeypatch.setattr(open_diff, "load", load_with_the_other)
+    monkeypatch.setattr(open_session, "load", load_with_the_other)
     assert not any(one.changed_nodes for one in irviz.diff(*paths).functions)
     paths[0].write_text("nothing", encoding="utf-8")
     with pytest.raises(irviz.LoadError, match=r"a\.py"):
@@ -71,8 +71,8 @@ def test_over_several_stages_each_function_is_read_once(monkeypatch):
         read[mod.__chandle__(), function] += 1
         return read_function(mod, function, *others)
 
-    read_function = stage_readings.read_function
-    monkeypatch.setattr(stage_readings, "read_function", counting)
+    read_function = stage_cache.read_function
+    monkeypatch.setattr(stage_cache, "read_function", counting)
     mod = MyModuleHighLevel.clone()
     for index in range(40):  # more than the stages of which something is kept
         mod[f"other{index}"] = MyModuleHighLevel["main"].with_attr("global_symbol", f"other{index}")

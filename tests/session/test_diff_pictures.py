@@ -16,7 +16,7 @@ import irviz
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
 from irviz.errors import DrawError, NotFoundError, SaveError
-from irviz.model.diff.diff_neighbourhood import diff_part
+from irviz.model.diff.diff_result import diff_part
 from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion

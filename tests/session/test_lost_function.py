@@ -6,9 +6,9 @@ import pytest
 from tvm import IRModule
 
 from irviz.course.mlp import MyModuleHighLevel
-from irviz.session import lost_function as module
-from irviz.session.lost_function import is_lost, lost_function
+from irviz.session import stage_diff as module
 from irviz.session.session import Session
+from irviz.session.stage_diff import is_lost, lost_function
 
 PASSES = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "DeadCodeElimination")
 

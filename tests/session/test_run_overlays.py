@@ -8,7 +8,7 @@ import pytest
 from irviz.course.mlp import MODULES
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId, inlined_id
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.run_overlays import (
     difference_overlay,

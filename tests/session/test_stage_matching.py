@@ -16,7 +16,7 @@ from irviz.model.graph.graph import NodeKind, inlined_id
 from irviz.runtime.run import run
 from irviz.session import run_stages
 from irviz.session.session import Session
-from irviz.session.stage_matching import node_correspondence
+from irviz.session.stage_cache import node_correspondence
 
 pytestmark = pytest.mark.build
 

@@ -15,7 +15,7 @@ from tvm.relax import op
 import irviz
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.errors import StageError
-from irviz.transforms.kernels.change_calls import map_function_bindings
+from irviz.transforms.kernels.swap import map_function_bindings
 
 pytestmark = [pytest.mark.worker, pytest.mark.build]
 

@@ -20,7 +20,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir
 
-import irviz.ir.module_json  # noqa: F401 - modules in answers
+import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.course.mlp import MyModule
 from irviz.errors import NumPyError, RunError, UntrustedError
 from irviz.loaders.loaded_model import Loaded

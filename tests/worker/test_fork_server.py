@@ -11,8 +11,14 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker.start_methods import ForkedProcess, ForkServer
-from irviz.worker.supervisor import CrashedError, StartError, TimedOutError, Worker
+from irviz.worker.supervisor import (
+    CrashedError,
+    ForkedProcess,
+    ForkServer,
+    StartError,
+    TimedOutError,
+    Worker,
+)
 
 pytestmark = [
     pytest.mark.worker,

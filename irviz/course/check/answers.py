@@ -116,9 +116,7 @@ def random_arrays(seed: int, **shapes: Sequence[int]) -> dict[str, NDArray[np.fl
     }
 
 
-# --- verdict -----------------------------------------------------------------------------------
-#
-# The verdict on an answer to an exercise, and how a function that checks answers gives it.
+# --- The verdict on an answer to an exercise, and how a function that checks answers gives it ----
 
 
 class Mark(Enum):

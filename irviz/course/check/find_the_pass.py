@@ -77,11 +77,7 @@ def small_program(answer: ir.IRModule) -> str:
     return f"{found.stage.label} is found, with {bindings} bindings: {found.words}."
 
 
-# --- planted bugs ------------------------------------------------------------------------------
-#
-# Two pipelines for the notebook on finding a pass: in each, one pass is wrong.
-#
-# Each pass stands for itself, so that a script can have it.
+# --- Each pass stands for itself, so that a script can have it -----------------------------------
 
 
 def hoist_activations(mod: IRModule) -> IRModule:

@@ -25,9 +25,17 @@ from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
-from irviz.runtime.argument_lists import SIZE, Array, Inputs, Plan, plan_inputs
-from irviz.runtime.prim_func_call import own_inputs
-from irviz.runtime.synthetic_inputs import RANDOM, WORDS, ZEROS
+from irviz.runtime.argument_lists import (
+    RANDOM,
+    SIZE,
+    WORDS,
+    ZEROS,
+    Array,
+    Inputs,
+    Plan,
+    plan_inputs,
+)
+from irviz.runtime.run_function import own_inputs
 from irviz.view.templating import render
 
 GIVEN, FILE = "given", "file"

@@ -16,7 +16,7 @@ from irviz.explorer.selected_node import ShownValue, selected_trace, selected_va
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import prim_funcs
-from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.units import format_duration
 from irviz.view.figure import Figure

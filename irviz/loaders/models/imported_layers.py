@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tvm import ir, relax
 
 from irviz.ir.node_ids import definitions, identify
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.graph.layers import Layer, LayerPart, layer_of_modules
+from irviz.model.graph.graph import Layer, LayerPart, NodeId, layer_of_modules
+from irviz.model.graph.layers import LayersByNode
 
 if TYPE_CHECKING:
     import onnx

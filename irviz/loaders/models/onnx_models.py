@@ -15,11 +15,10 @@ import numpy as np
 from tvm import relax
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError, brief, file_errors, one_line
-from irviz.loaders.file_limits import MAX_BYTES, file_size
+from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
 from irviz.loaders.models.imported_layers import onnx_layers
-from irviz.loaders.models.importer_defects import mend
+from irviz.loaders.models.torch_importer import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
@@ -87,9 +86,7 @@ def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[st
     return Loaded(*detach_weights(mod), notes=notes, layers=layers), variables
 
 
-# --- onnx missing operators --------------------------------------------------------------------
-#
-# Report the nodes that TVM's ONNX importer cannot convert, or import them as opaque calls.
+# --- Report the nodes that TVM's ONNX importer cannot convert, or import them as opaque calls ----
 
 
 _WHOLE, _MOST_SIZES = ("int64", "int32"), 16
@@ -221,9 +218,7 @@ def _tensor_type(
     return relax.TensorType(shape, str(tensor_dtype_to_np_dtype(tensor.elem_type)))
 
 
-# --- onnx evaluator ----------------------------------------------------------------------------
-#
-# Run an ONNX model by ONNX's own reference evaluator, beside the imported module.
+# --- Run an ONNX model by ONNX's own reference evaluator, beside the imported module -------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,9 +267,7 @@ class OnnxOrigin(Origin):
                 tensor.CopyFrom(numpy_helper.from_array(np.asarray(given), tensor.name))
 
 
-# --- onnx file ---------------------------------------------------------------------------------
-#
-# Read ONNX files, with external weights from the same folder.
+# --- Read ONNX files, with external weights from the same folder ---------------------------------
 
 
 _AGAIN = "save it again with onnx.save(model, path)"

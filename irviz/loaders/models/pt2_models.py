@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError, brief, file_errors
+from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
 from irviz.loaders.models.torch_importer import ImportedProgram, place_words
 from irviz.loaders.models.torch_models import (
@@ -73,9 +73,7 @@ def _read_pt2(content: bytes) -> torch.export.ExportedProgram:
         return torch.export.load(BytesIO(archive))
 
 
-# --- pt2 sanitizer -----------------------------------------------------------------------------
-#
-# Remove everything from a .pt2 archive that torch would run while reading it.
+# --- Remove everything from a .pt2 archive that torch would run while reading it -----------------
 #
 # torch.export.load unpickles sample inputs, and falls back to the unsafe unpickler if the safe
 # one refuses them. It unpickles old weights and constants, loads compiled libraries, evaluates

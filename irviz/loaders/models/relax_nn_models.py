@@ -11,7 +11,7 @@ from tvm.relax.frontend import nn
 from tvm.relax.frontend.nn import spec
 
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import one_line
+from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Loaded, to_numpy
 
 _SPEC = (

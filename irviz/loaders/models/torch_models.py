@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irviz.errors import LoadError, RunError
-from irviz.loaders.file_errors import one_line
+from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
 from irviz.loaders.models.torch_importer import ImportedProgram, described, import_program
-from irviz.model.graph.graph import NodeId
+from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
 from irviz.worker.captured_output import StderrCapture, captured_stderr
@@ -220,9 +220,7 @@ def load_errors(failed: str) -> Iterator[None]:
         raise LoadError(f"{failed}: {words}{advice}") from failure
 
 
-# --- torch evaluator ---------------------------------------------------------------------------
-#
-# Run an exported program with torch, for comparison with the imported module.
+# --- Run an exported program with torch, for comparison with the imported module -----------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,9 +236,7 @@ class ProgramOrigin(Origin):
         import torch
 
         program, nodes = self.imported.program, self.imported.nodes
-        ids: dict[str, list[NodeId]] = {}
-        for variable, node in nodes.items():
-            ids.setdefault(node.name, []).append(NodeId(variable))
+        ids = grouped((node.name, NodeId(variable)) for variable, node in nodes.items())
         recorder = ValueRecorder(budget)
 
         interpreter = torch.fx.Interpreter(program.graph_module)

@@ -185,9 +185,7 @@ def _symbolic_size(node: ast.Assign, text: SourceText) -> str:
             )
 
 
-# --- metadata ----------------------------------------------------------------------------------
-#
-# Check the JSON of a text's constants: `metadata = tvm.ir.load_json("...")`.
+# --- Check the JSON of a text's constants: `metadata = tvm.ir.load_json("...")` ------------------
 #
 # Unchecked it could contain a function of TVM's registry, which the parser would call, or a
 # string under another name, which a shape would evaluate. So only plain values are admitted,

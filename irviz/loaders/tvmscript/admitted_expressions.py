@@ -13,7 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
-from irviz.loaders.tvmscript.admission_recheck import audit_text
+from irviz.loaders.tvmscript.admission_recheck import (
+    MAX_REPEATS,
+    audit_text,
+    check_number,
+    is_special_float,
+    repeats,
+)
 from irviz.loaders.tvmscript.dialect import (
     ATTRIBUTES,
     EXTENTS,
@@ -42,12 +48,6 @@ from irviz.loaders.tvmscript.dialect import (
     may_call,
     may_reference,
     refusal_reason,
-)
-from irviz.loaders.tvmscript.number_bounds import (
-    MAX_REPEATS,
-    check_number,
-    is_special_float,
-    repeats,
 )
 from irviz.loaders.tvmscript.source_text import TextScope, dotted, ptx_instruction
 
@@ -388,9 +388,7 @@ _CHECKS: Mapping[type[ast.expr], Callable[..., None]] = {
 }
 
 
-# --- gpu expressions ---------------------------------------------------------------------------
-#
-# Admit GPU layouts and instructions, whose arguments have a syntax of their own.
+# --- Admit GPU layouts and instructions, whose arguments have a syntax of their own --------------
 
 
 Check = Callable[[ast.expr, TextScope], None]

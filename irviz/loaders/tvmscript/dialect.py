@@ -15,9 +15,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-# --- gpu dialect -------------------------------------------------------------------------------
-#
-# The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does.
+# --- The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does ---
 #
 # The source of each in the installed TVM was reviewed: when a text is parsed, it makes a node of
 # the IR from its arguments. None of them evaluates or compiles a string, opens a file, or loops
@@ -253,12 +251,7 @@ TYPES = {
 PLACED = EXTENTS | {"T.ptx", PTX_SINK} | {f"Axis.{name}" for name in AXES}
 """The names that are only allowed in one kind of expression: a layout or a PTX instruction."""
 
-SHAPES = {
-    "R.Tensor": "shape",
-    "R.DTensor": "shape",
-    "R.Shape": "values",
-    "T.Buffer": "shape",
-}
+SHAPES = {"R.Tensor": "shape", "R.DTensor": "shape", "R.Shape": "values", "T.Buffer": "shape"}
 """The functions whose first argument may contain expressions in quotes, and its name.
 
 TVM evaluates these: Relax by `eval`, T.Buffer as a part of the text.
@@ -375,9 +368,7 @@ def refusal_reason(root: str, path: str) -> str:
     return f"{name} is refused: TVMScript does not need it"
 
 
-# --- imported names ----------------------------------------------------------------------------
-#
-# The names that a text imports from TVM's GPU dialect, and their full names.
+# --- The names that a text imports from TVM's GPU dialect, and their full names ------------------
 #
 # TVM's functions are written under imported names: `laneid` for `Axis.laneid`. No import is
 # executed: the syntax tree gets the full names before it is checked, and TVM's parser the

@@ -26,7 +26,7 @@ from tvm.tirx.script import tile
 
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.read_in_worker import check_written_size, draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.dialect import AXES, LAYOUT_FUNCTIONS
@@ -93,9 +93,7 @@ def _parse(text: str, definition: Definition, imported: Mapping[str, str]) -> ir
     raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")
 
 
-# --- restricted parser -------------------------------------------------------------------------
-#
-# Run TVM's TVMScript parser without Python's builtins and without starting programs.
+# --- Run TVM's TVMScript parser without Python's builtins and without starting programs ----------
 #
 # It gets only texts that `admission` admits. If hostile Python slips through all the same, it finds
 # little here that it could use.

@@ -161,9 +161,7 @@ def _position(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-# --- find definitions --------------------------------------------------------------------------
-#
-# Find the modules and functions that a text defines, and their lines.
+# --- Find the modules and functions that a text defines, and their lines -------------------------
 
 
 _DECORATORS = ("ir_module", "prim_func", "function")

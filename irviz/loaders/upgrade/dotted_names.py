@@ -67,13 +67,7 @@ class DottedNames:
             aliases.setdefault(_short(home), name)
         imports_tvm = any(home.partition(".")[0] == "tvm" for home in imported.values())
         return DottedNames(
-            scopes,
-            outermost.globals,
-            imported,
-            aliases,
-            imports_tvm,
-            wrapper,
-            _imports=imports,
+            scopes, outermost.globals, imported, aliases, imports_tvm, wrapper, _imports=imports
         )
 
     def line(self, node: cst.CSTNode) -> int:
@@ -223,9 +217,7 @@ def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
             yield prefix, place + prefix
 
 
-# --- calls -------------------------------------------------------------------------------------
-#
-# Calls to rewrite, and the parts of new ones.
+# --- Calls to rewrite, and the parts of new ones -------------------------------------------------
 
 
 _NO_SPACE: Final = cst.SimpleWhitespace("")
@@ -287,9 +279,7 @@ def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
     return [*first, last.with_changes(comma=SPACED, whitespace_after_arg=_NO_SPACE), closing]
 
 
-# --- linear scope provider ---------------------------------------------------------------------
-#
-# The scopes of a text, found in linear time.
+# --- The scopes of a text, found in linear time --------------------------------------------------
 #
 # libcst's own ScopeProvider also determines which assignment each use of a name may mean: that
 # takes the number of uses times the number of assignments. It parses strings in annotations as

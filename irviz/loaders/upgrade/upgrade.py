@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import PurePath
+from typing import Any, Final
 
 import libcst as cst
 
-from irviz.loaders.file_limits import UPGRADE_LIMITS
+from irviz.errors import LoadError
+from irviz.loaders.file_limits import UPGRADE_LIMITS, memory_for
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
-from irviz.loaders.upgrade import prim_func_rules, python_api_rules, relax_rules
+from irviz.loaders.upgrade import rules
 from irviz.loaders.upgrade.dotted_names import (
     AddNote,
     CallSite,
@@ -19,18 +26,21 @@ from irviz.loaders.upgrade.dotted_names import (
     keyword,
     parts,
 )
-from irviz.loaders.upgrade.function_context import Function, Owner, every, function_of
-from irviz.loaders.upgrade.imports import future_first, new_name, rewrite_import, with_imports
 from irviz.loaders.upgrade.moved_names import (
     OPERATORS,
     SHORT,
+    future_first,
     gone,
     moved,
+    new_name,
+    rewrite_import,
     unknown_keywords,
     why_missing,
     why_no_operator,
     why_no_program,
+    with_imports,
 )
+from irviz.loaders.upgrade.rules import Function, Owner, every, function_of
 
 
 @dataclass(frozen=True, order=True)
@@ -94,9 +104,7 @@ def unified_diff(old: str, new: str, name: str) -> str:
     )
 
 
-# --- rewriting ---------------------------------------------------------------------------------
-#
-# Walk over a text once and apply the rules to each node.
+# --- Walk over a text once and apply the rules to each node --------------------------------------
 
 
 class Rewriter(cst.CSTTransformer):
@@ -125,8 +133,7 @@ class Rewriter(cst.CSTTransformer):
         self._dense_functions = {
             each.value.value
             for each in every(node, cst.DictElement)
-            if isinstance(each.value, cst.Name)
-            and relax_rules.names_operator(each.key, relax_rules.DENSE)
+            if isinstance(each.value, cst.Name) and rules.names_operator(each.key, rules.DENSE)
         }
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
@@ -140,7 +147,7 @@ class Rewriter(cst.CSTTransformer):
         self._inner.add(node.name)
         self._owners.append(Owner.of(node, self._names))
         strings = every(node, cst.SimpleString)
-        if any(relax_rules.names_operator(each, relax_rules.DENSE) for each in strings):
+        if any(rules.names_operator(each, rules.DENSE) for each in strings):
             self._dense_scopes.append(node)
 
     def leave_ClassDef(
@@ -168,7 +175,7 @@ class Rewriter(cst.CSTTransformer):
         self._leave_dense_scope(original_node)
         function = self._functions.pop()
         if function.kind == "relax":
-            return relax_rules.with_module_alias(updated_node, function)
+            return rules.with_module_alias(updated_node, function)
         return updated_node
 
     @property
@@ -209,7 +216,7 @@ class Rewriter(cst.CSTTransformer):
     ) -> cst.Decorator:
         target = callee(original_node.decorator)
         if self._names.meaning(target) == "T.prim_func" and self._functions[-1].old:
-            return prim_func_rules.rewrite_decorator(updated_node)
+            return rules.rewrite_decorator(updated_node)
         return updated_node
 
     def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
@@ -242,7 +249,7 @@ class Rewriter(cst.CSTTransformer):
         function = self._function
         if function.kind != "relax":
             return updated_node
-        return relax_rules.rewrite_name(
+        return rules.rewrite_name(
             original_node, updated_node, function, self._names, original_node in self._inner
         )
 
@@ -253,8 +260,8 @@ class Rewriter(cst.CSTTransformer):
             return updated_node  # a part of a dotted name, which is rewritten as a whole
         meaning = self._names.meaning(original_node)
         if not meaning:
-            if self._uses_tvm and original_node.attr.value in relax_rules.ATTRIBUTES:
-                return relax_rules.rewrite_attribute(updated_node)
+            if self._uses_tvm and original_node.attr.value in rules.ATTRIBUTES:
+                return rules.rewrite_attribute(updated_node)
             return updated_node
         return self._moved(original_node, updated_node, meaning)
 
@@ -263,9 +270,9 @@ class Rewriter(cst.CSTTransformer):
             self._add_note(old)(".".join(parts(old)), why)
             return new
         if self._function.kind == "relax":
-            meaning = relax_rules.tvmscript_name(meaning)
+            meaning = rules.tvmscript_name(meaning)
         if self._dense_scopes:
-            meaning = relax_rules.DENSE_MATMULS.get(meaning, meaning)
+            meaning = rules.DENSE_MATMULS.get(meaning, meaning)
         whole = moved(meaning)
         if why := why_missing(whole):
             self._unknown[old] = Note(self._names.line(old), ".".join(parts(old)), why)
@@ -282,9 +289,9 @@ class Rewriter(cst.CSTTransformer):
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        if (new := python_api_rules.rewrite_metadata(original_node)) is not None:
+        if (new := rules.rewrite_metadata(original_node)) is not None:
             return new
-        return prim_func_rules.rewrite_subscript(original_node, updated_node, self._names)
+        return rules.rewrite_subscript(original_node, updated_node, self._names)
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
@@ -300,26 +307,26 @@ class Rewriter(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         named = original_node.func
         if isinstance(named, cst.Call) and named.args and self._uses_tvm:
-            if relax_rules.names_operator(named.args[0].value, relax_rules.DENSE):
+            if rules.names_operator(named.args[0].value, rules.DENSE):
                 site = CallSite(original_node, updated_node, "", self._names, self._add_note(named))
-                return relax_rules.rewrite_pattern(site)
+                return rules.rewrite_pattern(site)
             return updated_node
         meaning = self._names.meaning(named)
         if not meaning:
-            return python_api_rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
+            return rules.rewrite_method(updated_node) if self._uses_tvm else updated_node
         if meaning.startswith("T."):
-            new = prim_func_rules.rewrite_call(updated_node, meaning, self._function)
+            new = rules.rewrite_prim_func_call(updated_node, meaning, self._function)
             return self._looked_up(original_node, updated_node, new, meaning)
         if self._function.kind == "relax":
-            meaning = relax_rules.tvmscript_name(meaning)
+            meaning = rules.tvmscript_name(meaning)
         note = self._add_note(original_node)
         site = CallSite(original_node, updated_node, meaning, self._names, note)
-        if self._dense_scopes and meaning in relax_rules.DENSE_MATMULS:
-            relax_rules.check_dense(site)
+        if self._dense_scopes and meaning in rules.DENSE_MATMULS:
+            rules.check_dense(site)
             return updated_node
-        new = relax_rules.rewrite_call(site)
+        new = rules.rewrite_call(site)
         if meaning.startswith("tvm."):
-            new = python_api_rules.rewrite_call(replace(site, new=new))
+            new = rules.rewrite_python_call(replace(site, new=new))
         return self._looked_up(original_node, updated_node, new, meaning)
 
     def _looked_up(self, old: cst.Call, same: cst.Call, new: cst.Call, meaning: str) -> cst.Call:
@@ -339,3 +346,256 @@ class Rewriter(cst.CSTTransformer):
             why = "the installed TVM's function does not take this keyword"
             self._unknown[new] = Note(self._names.line(old), what, why)
         return new
+
+
+MEMORY_RATIO: Final = 1000
+"""The memory for upgrading a text, in proportion to its size."""
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_FENCE: Final = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})\s*(?P<info>[^`]*)$")
+_LANGUAGES: Final = ("", "python", "python3", "py", "ipython", "ipython3", "{.python")
+_DIRECTIVE: Final = re.compile(
+    r"(?P<space>\s*)\.\. (?:code|code-block|sourcecode):: ?i?python3?\s*$"
+)
+
+
+def upgrade_with_diff(text: str, name: str) -> tuple[Upgraded, str]:
+    """Return the result of `upgrade_document` and its unified diff. Runs in the worker."""
+    with memory_for(len(text), MEMORY_RATIO):
+        result = upgrade_document(text, name)
+        return result, unified_diff(text, result.text, name)
+
+
+def upgrade_document(text: str, name: str) -> Upgraded:
+    """Upgrade the code of a script, a notebook or a chapter; prose, outputs and metadata stay.
+
+    The suffix of the name determines the kind of file, and a byte order mark stays. Raises
+    LoadError for another kind, or if the file cannot be parsed.
+    """
+    plain = text.removeprefix(_BYTE_ORDER_MARK)
+    result = _upgraded(plain, name)
+    mark = "" if plain is text else _BYTE_ORDER_MARK
+    return replace(result, text=mark + result.text)
+
+
+def _upgraded(text: str, name: str) -> Upgraded:
+    suffix = PurePath(name).suffix.lower()
+    match suffix:
+        case ".py":
+            return _script(text)
+        case ".ipynb":
+            return _notebook(text)
+        case ".md" | ".markdown" | ".rst" | ".txt":
+            return _chapter(text, suffix)
+    known = ".ipynb, .markdown, .md, .py, .rst, .txt"
+    raise LoadError(f"{name!r} is not a file with code that is known: {known}")
+
+
+def _script(text: str) -> Upgraded:
+    (result,) = upgrade_cells([text])
+    if any(note.what == "the cell" for note in result.notes):
+        return upgrade(text)  # raises the reason
+    return result
+
+
+def _notebook(text: str) -> Upgraded:
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError) as failure:
+        raise LoadError(f"the notebook is not JSON: {failure}") from failure
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise LoadError('the notebook has no "cells"; save it as version 4 with Jupyter')
+    layout = _layout(notebook, text)
+    sources = {at: code for at, cell in enumerate(cells) if (code := _source(cell)) is not None}
+    results = upgrade_cells(list(sources.values()))
+    notes = []
+    for (at, source), result in zip(sources.items(), results, strict=True):
+        notes += [replace(note, cell=at + 1) for note in result.notes]
+        if result.text != source:
+            lines = isinstance(cells[at]["source"], list)
+            cells[at]["source"] = result.text.splitlines(keepends=True) if lines else result.text
+    return Upgraded(layout(notebook), tuple(notes))
+
+
+def _source(cell: Mapping[str, Any]) -> str | None:
+    """Return the source of a code cell, and None for another cell."""
+    source = cell.get("source") if cell.get("cell_type") == "code" else None
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    return source if isinstance(source, str) else None
+
+
+def _layout(notebook: object, text: str) -> Callable[[object], str]:
+    """Return a function that writes a notebook in this text's layout, or in Jupyter's."""
+
+    def write(value: object, indent: int | str | None, ascii_only: bool, end: str) -> str:
+        return json.dumps(value, indent=indent, ensure_ascii=ascii_only) + end
+
+    layouts = product((1, 2, 4, "\t", None), (False, True), ("\n", ""))
+    layout = next((one for one in layouts if write(notebook, *one) == text), (1, False, "\n"))
+    return lambda value: write(value, *layout)
+
+
+def _chapter(text: str, suffix: str) -> Upgraded:
+    """Upgrade the code in Markdown or reStructuredText; a .txt file may be either.
+
+    Code in a fence without a language is upgraded if it turns out to be Python.
+    """
+    lines = text.split("\n")
+    is_directed = suffix == ".txt" and any(map(_DIRECTIVE.match, lines))
+    ranges = _directed(lines) if is_directed or suffix == ".rst" else _fenced(lines)
+    if not ranges:
+        why = "it has no code between fences or below a code directive"
+        return Upgraded(text, (Note(1, "the text", why),))
+    cells = [lines[start:end] for start, end, _ in ranges]
+    spaces = [_indent(cell) for cell in cells]
+    plain = [
+        "\n".join(_reindent(cell, space, "")) for cell, space in zip(cells, spaces, strict=True)
+    ]
+    results = upgrade_cells(plain)
+    notes: list[Note] = []
+    for at in reversed(range(len(cells))):
+        start, end, python = ranges[at]
+        if python or results[at].text != plain[at]:
+            notes += [replace(note, line=note.line + start) for note in results[at].notes]
+        if results[at].text != plain[at]:
+            lines[start:end] = _reindent(results[at].text.split("\n"), "", spaces[at])
+    return Upgraded("\n".join(lines), tuple(sorted(notes)))
+
+
+def _reindent(lines: list[str], old: str, new: str) -> list[str]:
+    # A line of only spaces keeps them.
+    return [new + line.removeprefix(old) if line.strip() else line for line in lines]
+
+
+def _fenced(lines: list[str]) -> list[tuple[int, int, bool]]:
+    """Return the ranges of lines, from 0, between Markdown's fences; and if they are Python's."""
+    found, opened, fence, language = [], -1, "", ""
+    for number, line in enumerate(lines):
+        match = _FENCE.match(line)
+        if match is None:
+            continue
+        if opened < 0:
+            opened, fence = number + 1, match["fence"]
+            language = (match["info"].split() or [""])[0].lower().rstrip("}")
+        elif match["fence"].startswith(fence) and not match["info"]:
+            if language in _LANGUAGES and number > opened:
+                found.append((opened, number, bool(language)))
+            opened = -1
+    return found
+
+
+def _directed(lines: list[str]) -> list[tuple[int, int, bool]]:
+    """Return the ranges of lines, from 0, below reStructuredText's `.. code::`; and True."""
+    found = []
+    for number, line in enumerate(lines):
+        match = _DIRECTIVE.match(line)
+        if match is None:
+            continue
+        start = number + 1
+        while start < len(lines) and (not lines[start].strip() or lines[start].strip()[0] == ":"):
+            start += 1
+        end = start
+        deeper = f"{match['space']} "
+        while end < len(lines) and (not lines[end].strip() or lines[end].startswith(deeper)):
+            end += 1
+        while end > start and not lines[end - 1].strip():
+            end -= 1
+        if end > start:
+            found.append((start, end, True))
+    return found
+
+
+def _indent(lines: list[str]) -> str:
+    spaces = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    return min(spaces, key=len, default="")
+
+
+# --- Upgrade the cells of a notebook or a chapter together, as they share their imports ----------
+
+
+# Lines of a notebook that are not Python: magics, shell commands, questions.
+_MAGIC: Final = re.compile(r"\s*(?:[%!?]|[\w., ()]+=\s*[%!](?!=)|[\w.]+\?{1,2}\s*$)")
+_CELL_MAGIC: Final = re.compile(r"\s*%%(?!time\b|timeit\b|capture\b|prun\b|tvmscript\b)")
+
+
+def upgrade_cells(cells: Sequence[str]) -> list[Upgraded]:
+    """Upgrade cells that share their names; return one result for each, with its own lines.
+
+    Magics and shell commands are kept; a cell that is not Python is left unchanged with a note.
+    """
+    mark = _unused("irviz", cells)
+    masked = [_masked(cell, mark) for cell in cells]
+    parts, owners = [], [(0, 0)]  # for each line of the whole, from 1: the cell and its line there
+    for index, each in enumerate(masked):
+        if isinstance(each, Note):
+            continue
+        owners.append((index, 0))
+        owners += [(index, number) for number in range(1, each.count("\n") + 1)]
+        parts.append(f"# {mark} {index}\n{each}")
+    whole = upgrade("".join(parts), futures=False)
+    texts = re.split(rf"^# {mark} (\d+)\n", whole.text, flags=re.MULTILINE)[1:]
+    new = {int(texts[at]): texts[at + 1] for at in range(0, len(texts), 2)}
+    notes: dict[int, list[Note]] = {}
+    for note in whole.notes:
+        index, line = owners[note.line]
+        notes.setdefault(index, []).append(replace(note, line=line))
+    results = []
+    for index, (cell, each) in enumerate(zip(cells, masked, strict=True)):
+        if isinstance(each, Note):
+            results.append(Upgraded(cell, (each,)))
+            continue
+        text = _unmasked(new[index], mark)
+        if not cell.endswith("\n"):
+            text = text.removesuffix("\n")
+        results.append(Upgraded(text, tuple(notes.get(index, ()))))
+    return results
+
+
+def mask_magics(cell: str) -> str:
+    """Return a cell with `pass` in place of its magics, or unchanged if it is still not Python."""
+    masked = _masked(cell, _unused("irviz", [cell]))
+    return cell if isinstance(masked, Note) else masked
+
+
+def _masked(cell: str, mark: str) -> str | Note:
+    """Return a cell with `pass` in place of its magics, or the reason why it is not Python."""
+    text = cell if cell.endswith("\n") else f"{cell}\n"
+    first = next((line for line in cell.splitlines() if line.strip()), "")
+    if _CELL_MAGIC.match(first):
+        return Note(1, first.strip().split()[0], "the cell is not Python, so it is left unchanged")
+    if (failure := _failure(text)) is None:
+        return text
+    lines, is_continued, space = text.split("\n"), False, ""
+    for index, line in enumerate(lines):
+        if is_continued or _MAGIC.match(line):
+            if not is_continued:
+                space = line[: len(line) - len(line.lstrip())]
+            is_continued = line.endswith("\\")
+            lines[index] = f"{space}pass  # {mark}:{line}"
+    masked = "\n".join(lines)
+    if masked == text or _failure(masked) is not None:
+        return Note(failure.line, "the cell", f"it is left unchanged; {failure.reason}")
+    return masked
+
+
+def _unmasked(text: str, mark: str) -> str:
+    """Return the text of a cell with its magics, and with imports from the future first."""
+    if "from __future__" in text:
+        text = future_first(parse_module(text)).code
+    return re.sub(rf"^[ \t]*pass  # {mark}:", "", text, flags=re.MULTILINE)
+
+
+def _failure(text: str) -> RefusedError | None:
+    try:
+        parse_module(text)
+    except RefusedError as failure:
+        return failure
+    return None
+
+
+def _unused(word: str, texts: Sequence[str]) -> str:
+    number = 1
+    while any(f"{word}{number}" in text for text in texts):
+        number += 1
+    return f"{word}{number}"

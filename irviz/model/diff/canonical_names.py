@@ -206,9 +206,7 @@ def with_contents(graph: Graph) -> Graph:
     return graph.with_nodes(nodes)
 
 
-# --- size renaming -----------------------------------------------------------------------------
-#
-# Which names in two functions stand for the same symbolic sizes.
+# --- Which names in two functions stand for the same symbolic sizes ------------------------------
 
 
 _SIGNS = r"\d+|\w+|\S"

@@ -28,10 +28,11 @@ from irviz.model.graph.graph import (
     NodeKind,
     Resolution,
     TypeParts,
+    grouped,
 )
 from irviz.model.graph.memory_accesses import MemoryAccess, Mode, Place, Root
-from irviz.model.matching.alignment import longest_increasing
-from irviz.model.matching.function_matching import FunctionFingerprint
+from irviz.model.matching.alignment import Alignment, longest_increasing
+from irviz.model.matching.node_matching import MatchedBy
 
 _SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 _IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
@@ -54,9 +55,7 @@ def diff_nodes(
         moved: The nodes after whose order with others differs.
     """
     before, after = comparison.before, comparison.after
-    parts: dict[NodeId, list[Part]] = {}
-    for part in links.parts:
-        parts.setdefault(outermost(part.after), []).append(part)
+    parts = grouped((outermost(part.after), part) for part in links.parts)
     found: dict[NodeId, NodeDiff] = {}
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
@@ -64,7 +63,7 @@ def diff_nodes(
             made = _with_move(made, moved, blocks, before, after)
         found[group.after[-1]] = made
     gone = {one: found[group.after[-1]] for group in groups for one in group.before}
-    grouped = {two for group in groups for two in group.after}
+    in_groups = {two for group in groups for two in group.after}
     behind: dict[NodeId | None, list[NodeDiff]] = {}
     anchor: NodeId | None = None
     for node in before.nodes:
@@ -76,7 +75,7 @@ def diff_nodes(
     for node in after.nodes:
         if node.id in found:
             result += [found[node.id], *behind.pop(node.id, ())]
-        elif node.id not in grouped:
+        elif node.id not in in_groups:
             result.append(NodeDiff(NodeChange.ADDED, (), (node.id,)))
     return tuple(result)
 
@@ -282,9 +281,7 @@ def _block_name(node: Node, graph: Graph) -> str:
     return f"{region.kind.value} {node.region}" + (f" of {around}" if around else "")
 
 
-# --- effect order ------------------------------------------------------------------------------
-#
-# The order in which nodes read, write and free memory.
+# --- The order in which nodes read, write and free memory ----------------------------------------
 #
 # Two nodes conflict if both access common memory and one of them writes or frees it. Two
 # sequences of the same nodes do the same exactly if no pair of conflicting nodes is exchanged:
@@ -432,3 +429,49 @@ def _difference(
 def _named(node: Node) -> str:
     """Return the id of a node, with what it calls where the name is one that TVM made up."""
     return f"{node.id} ({node.callee})" if node.name == "_" and node.callee else node.id
+
+
+class FunctionFingerprint(NamedTuple):
+    """What a function does, regardless of its name: equal for functions that do the same.
+
+    Attributes:
+        kind: The class of the function, such as "PrimFunc".
+        body: A number that is equal for equal bodies; names of variables do not matter.
+        is_entry: Whether the function can be called from outside of the module.
+    """
+
+    kind: str
+    body: int
+    attributes: tuple[tuple[str, str], ...] = ()
+    is_entry: bool = False
+
+
+def match_functions(
+    before: Mapping[str, FunctionFingerprint], after: Mapping[str, FunctionFingerprint]
+) -> Alignment[str, MatchedBy]:
+    """Match the functions of two modules, by name, one to one.
+
+    Functions with the same name and the same body come first, then those with the same body and
+    another name, and last those with the same name. A function that can be called from outside
+    always corresponds to the one with the same public name.
+    """
+    pairs: dict[str, tuple[str, MatchedBy]] = {}
+    left = dict.fromkeys(after)
+
+    def pair(one: str, other: str, by: MatchedBy) -> None:
+        pairs[one] = other, by
+        del left[other]
+
+    for name, one in before.items():
+        other = after.get(name)
+        if other is not None and (one[:2] == other[:2] or (one.is_entry and other.is_entry)):
+            pair(name, name, MatchedBy.NAME)
+    alike = grouped((after[name][:2], name) for name in left)
+    for name, one in before.items():
+        if name not in pairs and alike.get(one[:2]):
+            pair(name, alike[one[:2]].pop(0), MatchedBy.STRUCTURE)
+    for name in before:
+        if name not in pairs and name in left:
+            pair(name, name, MatchedBy.NAME)
+    found = {(name, pairs[name][0]): pairs[name][1] for name in before if name in pairs}
+    return Alignment(found)

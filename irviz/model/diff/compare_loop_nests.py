@@ -28,6 +28,7 @@ from irviz.model.diff.match_blocks import (
     match_blocks,
     places,
 )
+from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import (
     Block,
     Buffer,
@@ -210,10 +211,7 @@ def _is_equal(one: Sequence[str], two: Sequence[str], renaming: Renaming) -> boo
 def _moved(pairs: Sequence[tuple[Place, Place]]) -> set[int]:
     """Return the resulting blocks that entered or left the loops of another, or changed order."""
     moved: set[int] = set()
-    nests: dict[str, list[tuple[Place, Place]]] = {}
-    for one, two in pairs:
-        if two.loops:
-            nests.setdefault(two.loops[0].id, []).append((one, two))
+    nests = grouped((two.loops[0].id, (one, two)) for one, two in pairs if two.loops)
     homes: dict[str, str] = {}
     for nest, inside in nests.items():
         owner = _owner(inside)
@@ -379,9 +377,7 @@ def _lines(nodes: Iterable[LoopNode], *, are_all: bool) -> Iterator[tuple[str, s
                 yield from _lines(node.children, are_all=are_all)
 
 
-# --- loop groups -------------------------------------------------------------------------------
-#
-# What became of the loops around two blocks that correspond.
+# --- What became of the loops around two blocks that correspond ----------------------------------
 
 
 _Loops = tuple[list[Loop], list[Loop]]
@@ -419,10 +415,7 @@ def with_domains(
 ) -> tuple[tuple[LoopGroup, ...], str]:
     """Return groups of loops with what differs in what they visit, and the rest in words."""
     found = list(groups)
-    own: dict[int, list[DomainDiff]] = {}
-    for domain in domains:
-        if domain.words:
-            own.setdefault(_group_of(domain, found), []).append(domain)
+    own = grouped((_group_of(domain, found), domain) for domain in domains if domain.words)
     rest = own.pop(-1, ())
     for at, differing in own.items():
         if LoopChange.REORDERED in found[at].changes:

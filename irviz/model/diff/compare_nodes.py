@@ -22,11 +22,7 @@ from irviz.model.graph.graph import (
 )
 
 _CALLS = frozenset((*CALL_KINDS, NodeKind.OPERATOR))
-_KIND_ASPECTS = {
-    "shape": Aspect.SHAPE,
-    "dtype": Aspect.DTYPE,
-    "device": Aspect.DEVICE,
-}
+_KIND_ASPECTS = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "device": Aspect.DEVICE}
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from irviz.model.loop_nest import (
-    Block,
-    Loop,
-    LoopNest,
-    LoopNode,
-    Statement,
-    contains_block,
-    walk,
-)
+from irviz.model.graph.graph import grouped
+from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, contains_block, walk
 from irviz.model.matching.node_matching import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -179,10 +172,10 @@ class _Side:
         self.places = places(nest)
         self.names = defined_names(nest)
         self.left = {place.number: place for place in self.places}
-        self.writers: dict[str, list[Place]] = {}
-        for place in self.places:
-            for buffer in set(_written(place)) if not place.inner else ():
-                self.writers.setdefault(buffer, []).append(place)
+        innermost = (place for place in self.places if not place.inner)
+        self.writers = grouped(
+            (buffer, place) for place in innermost for buffer in set(_written(place))
+        )
 
     def take(self, found: Iterable[Place]) -> None:
         for place in found:
@@ -190,10 +183,7 @@ class _Side:
 
     def left_by(self, key: _Key) -> dict[object, list[Place]]:
         """Return the blocks without a partner by a key."""
-        found: dict[object, list[Place]] = {}
-        for place in self.left.values():
-            found.setdefault(key(place, self.names), []).append(place)
-        return found
+        return grouped((key(place, self.names), place) for place in self.left.values())
 
 
 _Key = Callable[[Place, Set[str]], object]

@@ -7,10 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irviz.model.diff.union_graph import UnionGraph
-from irviz.model.folding.containers import Container, container_tree
+from irviz.model.folding.containers import (
+    Container,
+    container_tree,
+    count_elements,
+    group_facts,
+    with_parameters,
+)
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.folding_limits import LIMIT
-from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph, weight_line
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -21,6 +26,8 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    grouped,
+    regions_around,
 )
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
@@ -116,7 +123,7 @@ def _unfolded_side(
         **{one: union.graph[place].region for one, place in places.items()},
         **{one: union.graph.regions[region].parent for one, region in frames.items()},
     }
-    used = {one for index in around.values() for one in _indices(union.graph.regions, index)}
+    used = {one for index in around.values() for one in regions_around(union.graph.regions, index)}
     regions = [one._replace(kind=RegionKind.BINDING_BLOCK, id="") for one in union.graph.regions]
     for own, index in union.regions[at].items():
         if index in used:
@@ -146,11 +153,7 @@ class _Side:
     """Collects the drawn graph of one stage."""
 
     def __init__(
-        self,
-        union: UnionGraph,
-        visible: VisibleGraph,
-        containers: Mapping[str, Container],
-        at: int,
+        self, union: UnionGraph, visible: VisibleGraph, containers: Mapping[str, Container], at: int
     ) -> None:
         self.union, self.visible, self.containers, self.at = union, visible, containers, at
         self.stage = union.stages[at]
@@ -180,10 +183,7 @@ class _Side:
     def read(self) -> SideGraph:
         places_of = ((node.id, self._shown(node.id)) for node in self.stage.nodes)
         shown = {one: place for one, place in places_of if place is not None}
-        held: dict[NodeId, list[Node]] = {}
-        for node in self.stage.nodes:
-            if node.id in shown:
-                held.setdefault(shown[node.id], []).append(node)
+        held = grouped((shown[one.id], one) for one in self.stage.nodes if one.id in shown)
         nodes: list[Node] = []
         places: dict[NodeId, NodeId] = {}
         frames = {one: region for region, one in self.filled.items() if one in held}
@@ -251,10 +251,7 @@ class _Side:
         order = [node.id for node in self.drawn.nodes]
         last: dict[int, int] = {}
         for number, node in enumerate(self.drawn.nodes):
-            region = node.region
-            while region is not None:
-                last[region] = number
-                region = self.drawn.regions[region].parent
+            last.update(dict.fromkeys(regions_around(self.drawn.regions, node.region), number))
         ends = sorted(self.filled, key=lambda region: last.get(region, -1), reverse=True)
         for region in ends:
             order.insert(last.get(region, -1) + 1, self.filled[region])
@@ -285,9 +282,10 @@ class _Side:
         self, shown: Mapping[NodeId, NodeId], order: Mapping[NodeId, int]
     ) -> tuple[list[Edge], list[int | None]]:
         """Return the drawn edges, and the edges of the graph of all stages that they run along."""
-        numbers: dict[tuple[NodeId, NodeId, tuple[int, ...]], list[int]] = {}
-        for number, edge in enumerate(self.drawn.edges):
-            numbers.setdefault((edge.source, edge.target, edge.position), []).append(number)
+        numbers = grouped(
+            ((edge.source, edge.target, edge.position), number)
+            for number, edge in enumerate(self.drawn.edges)
+        )
         where: dict[NodeId, NodeId | None] = {}
         found: dict[tuple[NodeId, NodeId, tuple[int, ...], int | None], Edge] = {}
         for edge, along in zip(self.stage.edges, self.union.edges[self.at], strict=True):
@@ -328,11 +326,12 @@ class _Side:
         dataflow: set[int] = set()
         for node in nodes:
             stage_region = self.stage[node.id].region if node.id in self.stage.index else None
-            around = {one.kind for one in _path(self.stage.regions, stage_region)}
+            around = regions_around(self.stage.regions, stage_region)
+            kinds = {self.stage.regions[one].kind for one in around}
             is_group = node.kind is NodeKind.GROUP
-            for index in _indices(self.drawn.regions, node.region):
+            for index in regions_around(self.drawn.regions, node.region):
                 used.add(index)
-                if is_group or RegionKind.DATAFLOW_BLOCK in around:
+                if is_group or RegionKind.DATAFLOW_BLOCK in kinds:
                     dataflow.add(index)
         return tuple(
             region
@@ -343,19 +342,6 @@ class _Side:
         )
 
 
-def _indices(regions: Sequence[Region], index: int | None) -> list[int]:
-    """Return the index of a region and of those around it."""
-    found: list[int] = []
-    while index is not None:
-        found.append(index)
-        index = regions[index].parent
-    return found
-
-
 def _frames(regions: Sequence[Region], index: int | None) -> list[int]:
     """Return the frames among a region and those around it."""
-    return [one for one in _indices(regions, index) if regions[one].kind is RegionKind.FUSED]
-
-
-def _path(regions: Sequence[Region], index: int | None) -> list[Region]:
-    return [regions[one] for one in _indices(regions, index)]
+    return [one for one in regions_around(regions, index) if regions[one].kind is RegionKind.FUSED]

@@ -24,6 +24,8 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    grouped,
+    regions_around,
 )
 
 _MAX_UNFOLDED = 24
@@ -118,10 +120,7 @@ class _Writer:
         self.region_of: dict[Element, int] = {}
         self._taken: set[NodeId] = set()
         self.owners: list[tuple[int, Scope]] = []
-        self._tops: dict[Scope | None, list[Element]] = {}
-        for one in elements:
-            if one.frame is None:
-                self._tops.setdefault(one.scope, []).append(one)
+        self._tops = grouped((one.scope, one) for one in elements if one.frame is None)
         self._inner = _inner_scopes(self._tops)
         self._ends: dict[Scope, int] = {}
         bound = [one for one in elements if not one.inside and not one.is_input]
@@ -209,10 +208,7 @@ def _inner_scopes(tops: Mapping[Scope | None, object]) -> dict[Scope | None, lis
         while scope is not None and scope not in used:
             used[scope] = None
             scope = scope.parent
-    found: dict[Scope | None, list[Scope]] = {}
-    for scope in used:
-        found.setdefault(scope.parent, []).append(scope)
-    return found
+    return grouped((scope.parent, scope) for scope in used)
 
 
 def _near_changes(elements: UnionElements) -> set[Element]:
@@ -283,9 +279,7 @@ def _around(one: Element) -> list[Element]:
     return found
 
 
-# --- union elements ----------------------------------------------------------------------------
-#
-# Merge the nodes of several stages, and find the frames and regions that contain them.
+# --- Merge the nodes of several stages, and find the frames and regions that contain them --------
 
 
 @dataclass(eq=False, slots=True)
@@ -542,10 +536,7 @@ def _region_relations(
         if two not in same and one not in same.values():
             same[two] = one
     left = [each for each in alike if each[1] not in same and each[0] not in same.values()]
-    merged: dict[int, list[int]] = {}
-    for one, two, count in left:
-        if count == mine[one]:
-            merged.setdefault(two, []).append(one)
+    merged = grouped((two, one) for one, two, count in left if count == mine[one])
     parts = {two: one for one, two, count in left if mine[one] > count == theirs[two]}
     return same, merged, parts
 
@@ -573,12 +564,8 @@ def _shared_nodes(
 
 def _framed(graph: Graph, region: int | None) -> tuple[int, ...]:
     """Return the regions with frames around something in a region."""
-    found: list[int] = []
-    while region is not None:
-        if _has_frame(graph.regions[region]):
-            found.append(region)
-        region = graph.regions[region].parent
-    return tuple(found)
+    around = regions_around(graph.regions, region)
+    return tuple(one for one in around if _has_frame(graph.regions[one]))
 
 
 def _common_place(

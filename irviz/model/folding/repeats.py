@@ -269,9 +269,7 @@ def _is_outside(bound: BoundNodes, one: Operand, other: Operand, first: int) -> 
     return mine.operation == theirs.operation and mine.type_label == theirs.type_label
 
 
-# --- tandem repeats ----------------------------------------------------------------------------
-#
-# Find the tandem repeats of a sequence in O(n log n) time.
+# --- Find the tandem repeats of a sequence in O(n log n) time ------------------------------------
 
 
 class TandemRepeat(NamedTuple):

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
-from irviz.model.folding.containers import Container, ContainerTree
+from irviz.model.folding.containers import (
+    Container,
+    ContainerTree,
+    count_elements,
+    group_facts,
+    with_parameters,
+)
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
-from irviz.model.folding.group_facts import count_elements, group_facts, with_parameters
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     CALL_KINDS,
@@ -23,8 +28,10 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    common_layer,
+    layer_name,
+    regions_around,
 )
-from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import computing
 
 
@@ -148,8 +155,7 @@ def visible_graph(
     outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
     return replace(
-        found,
-        graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs))),
+        found, graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
     )
 
 
@@ -350,17 +356,10 @@ def _values(nodes: Sequence[Node]) -> str:
     return f"{len(nodes)} × {types.pop()}" if len(types) == 1 else f"{len(nodes)} values"
 
 
-# --- input placement ---------------------------------------------------------------------------
-#
-# Place each leaf (parameter or constant) in the region where it is used.
+# --- Place each leaf (parameter or constant) in the region where it is used ----------------------
 
 
-_CONTAINS_PARAMS = (
-    RegionKind.REPEAT,
-    RegionKind.PART,
-    RegionKind.UNCHANGED,
-    RegionKind.LAYER,
-)
+_CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED, RegionKind.LAYER)
 """Containers in which a parameter is drawn if nothing outside uses it."""
 
 
@@ -543,16 +542,9 @@ class LeafPlacement:
 
     def _innermost(self, frames: Sequence[int | None]) -> int | None:
         """Return the innermost region around all of these."""
-        paths = [self._path(frame) for frame in frames]
+        paths = [[*regions_around(self._scene.frames, frame)][::-1] for frame in frames]
         around = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
         return around[-1] if around else None
-
-    def _path(self, frame: int | None) -> list[int]:
-        path: list[int] = []
-        while frame is not None:
-            path.insert(0, frame)
-            frame = self._scene.frames[frame].parent
-        return path
 
 
 def _bundle_id(leaves: Sequence[Node]) -> NodeId:

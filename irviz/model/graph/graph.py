@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias
+from string import digits
+from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias, TypeVar
 
 from irviz.errors import NotFoundError
-from irviz.model.graph.layers import Layer
 
 if TYPE_CHECKING:
     import networkx as nx
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
 
 NodeId = NewType("NodeId", str)
 """The id of a node: the name of its variable, so it is stable across most passes."""
@@ -239,12 +244,12 @@ class Graph:
     @cached_property
     def entering(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The incoming edges of each node, in order; nodes without any are absent."""
-        return _grouped(self.edges, lambda edge: edge.target)
+        return grouped((edge.target, edge) for edge in self.edges)
 
     @cached_property
     def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The outgoing edges of each node, in order; nodes without any are absent."""
-        return _grouped(self.edges, lambda edge: edge.source)
+        return grouped((edge.source, edge) for edge in self.edges)
 
     @cached_property
     def _has_recursion(self) -> bool:
@@ -288,16 +293,22 @@ class Graph:
         return graph
 
 
-def _grouped(edges: Sequence[Edge], key: Callable[[Edge], NodeId]) -> dict[NodeId, list[Edge]]:
-    found: dict[NodeId, list[Edge]] = {}
-    for edge in edges:
-        found.setdefault(key(edge), []).append(edge)
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the second of each pair by the first, in order."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
     return found
 
 
-# --- access ------------------------------------------------------------------------------------
-#
-# What a node does with the memory of its arguments.
+def regions_around(regions: Sequence[Region], index: int | None) -> Iterator[int]:
+    """Yield the index of a region and of those around it, the innermost first."""
+    while index is not None:
+        yield index
+        index = regions[index].parent
+
+
+# --- What a node does with the memory of its arguments -------------------------------------------
 
 
 Positions: TypeAlias = "tuple[int, ...] | None"
@@ -339,9 +350,7 @@ PURE_UNKNOWN = Access(shares=None)
 """Nothing is written, and the value may be an argument."""
 
 
-# --- type parts --------------------------------------------------------------------------------
-#
-# The parts of a node's type, for comparison.
+# --- The parts of a node's type, for comparison --------------------------------------------------
 
 
 class TypeParts(NamedTuple):
@@ -413,9 +422,7 @@ def call_path(node_id: str) -> list[str]:
     return [SEPARATOR.join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
-# --- module contents ---------------------------------------------------------------------------
-#
-# The contents of a module, as plain data.
+# --- The contents of a module, as plain data -----------------------------------------------------
 
 
 class FunctionInfo(NamedTuple):
@@ -432,3 +439,76 @@ class ModuleContents(NamedTuple):
 
     functions: tuple[FunctionInfo, ...]
     attributes: tuple[tuple[str, str], ...]
+
+
+class LayerPart(NamedTuple):
+    """A layer inside of another: its name there, such as `h.3`, and its class, "" if unknown."""
+
+    name: str
+    kind: str = ""
+
+
+Layer = tuple[LayerPart, ...]
+"""A layer, from the model's outermost one to itself; () is the model."""
+
+_TENSOR = re.compile(
+    r"[._](weight|bias|scale|gamma|beta|kernel|embedding|running_(mean|var)|moving_\w+)$"
+)
+_NUMBERED = re.compile(r"(.+?[._]\d+)[._]")
+
+
+def layer_name(layer: Sequence[LayerPart]) -> str:
+    """Return the full name of a layer, such as `transformer.h.3.attn`."""
+    return ".".join(part.name for part in layer)
+
+
+def common_layer(layers: Iterable[Layer]) -> Layer:
+    """Return the innermost layer around all of these."""
+    found: Layer | None = None
+    for layer in layers:
+        if found is None or layer[: len(found)] == found:
+            found = layer if found is None else found
+            continue
+        shared = 0
+        while shared < min(len(found), len(layer)) and found[shared] == layer[shared]:
+            shared += 1
+        found = found[:shared]
+    return found or ()
+
+
+def previous_layer(layer: Layer) -> Layer:
+    """Return the layer with the number before: `h.2` for `h.3`, () for a layer without a number."""
+    part = layer[-1]
+    name = part.name.rstrip(digits)
+    number = int(part.name[len(name) :] or 0)
+    return (*layer[:-1], part._replace(name=f"{name}{number - 1}")) if number else ()
+
+
+def layer_of_modules(modules: Iterable[tuple[str, str]]) -> Layer:
+    """Return a layer from the full names and classes of the modules around it."""
+    parts: list[LayerPart] = []
+    around = ""
+    for name, kind in modules:
+        if not name or name == around:
+            continue
+        own = name.removeprefix(f"{around}.") if around else name
+        parts.append(LayerPart(own, kind.rpartition(".")[2]))
+        around = name
+    return tuple(parts)
+
+
+def layer_of_parameter(name: str) -> Layer | None:
+    """Return the layer in a parameter's name, such as `layers.0.attn.q.weight`, or None.
+
+    A number belongs to the list before it: the parts of that name are `layers.0`, `attn` and `q`.
+    """
+    tensor = _TENSOR.search(name)
+    if tensor is None:
+        return None
+    rest = name[: tensor.start()].removeprefix("p_")
+    parts = []
+    while numbered := _NUMBERED.match(f"{rest}."):
+        parts.append(numbered[1].replace("_", "."))
+        rest = rest[numbered.end() :]
+    parts += [one for one in rest.split(".") if one]
+    return tuple(map(LayerPart, parts))

@@ -23,6 +23,7 @@ from irviz.model.graph.graph import (
     Positions,
     RegionKind,
     Resolution,
+    regions_around,
 )
 
 _Path: TypeAlias = "tuple[int, ...]"
@@ -252,7 +253,11 @@ class _Analysis:
             if one.owner == node.id and one.kind is RegionKind.FUNCTION
         )
         results = [edge.source for edge in operands]
-        inside = {one.id for one in self.graph.nodes if region in self._regions_around(one.region)}
+        inside = {
+            one.id
+            for one in self.graph.nodes
+            if region in regions_around(self.graph.regions, one.region)
+        }
         captured = [
             (one.mode, one.place)
             for (function, root), found in self.log.items()
@@ -264,11 +269,6 @@ class _Analysis:
         returned = [place for one in results for _, place in self.values.get(one, ())]
         places = dict.fromkeys([*(place for _, place in captured), *returned])
         return tuple((_SOMEWHERE, one) for one in places if one.root not in inside)
-
-    def _regions_around(self, region: int | None) -> Iterable[int]:
-        while region is not None:
-            yield region
-            region = self.graph.regions[region].parent
 
     def _call(self, node: Node, operands: Sequence[Edge]) -> _Values:
         access = node.access or Access()
@@ -352,16 +352,10 @@ def _fields(values: _Values, index: int) -> Iterable[tuple[_Path, Place]]:
             yield path[1:], place
 
 
-# --- memory operators --------------------------------------------------------------------------
-#
-# Operators that compute nothing: those of memory plans, and checks of arguments.
+# --- Operators that compute nothing: those of memory plans, and checks of arguments --------------
 
 
-STORAGES = (
-    "relax.memory.alloc_storage",
-    "relax.vm.alloc_storage",
-    "vm.builtin.alloc_storage",
-)
+STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage", "vm.builtin.alloc_storage")
 PLANNED_TENSORS = ("relax.memory.alloc_tensor", "relax.vm.alloc_tensor")
 BUFFERS = ("relax.builtin.alloc_tensor", *PLANNED_TENSORS)
 KILLS = ("relax.memory.kill_tensor", "relax.memory.kill_storage", "relax.vm.kill_object")

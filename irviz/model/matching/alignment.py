@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from bisect import bisect, bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import groupby
 from typing import Generic, TypeVar
 
+from irviz.model.graph.graph import grouped
+
 Key = TypeVar("Key", bound=Hashable)
-Other = TypeVar("Other")
 Evidence = TypeVar("Evidence")
 
 
@@ -42,12 +43,12 @@ class Alignment(Generic[Key, Evidence]):
     @cached_property
     def there(self) -> Mapping[Key, Sequence[Key]]:
         """What each element before became."""
-        return _grouped(self.pairs)
+        return grouped(self.pairs)
 
     @cached_property
     def back(self) -> Mapping[Key, Sequence[Key]]:
         """What each element after was."""
-        return _grouped((after, before) for before, after in self.pairs)
+        return grouped((after, before) for before, after in self.pairs)
 
     @cached_property
     def partners(self) -> Mapping[Key, Key]:
@@ -55,9 +56,7 @@ class Alignment(Generic[Key, Evidence]):
         return dict(self.pairs.keys())
 
     def compose(
-        self,
-        later: Alignment[Key, Evidence],
-        both: Callable[[Evidence, Evidence], Evidence],
+        self, later: Alignment[Key, Evidence], both: Callable[[Evidence, Evidence], Evidence]
     ) -> Alignment[Key, Evidence]:
         """Return the alignment over two consecutive steps.
 
@@ -126,13 +125,6 @@ class Alignment(Generic[Key, Evidence]):
             yield Stretch(before[end:], after[other_end:], False)
 
 
-def _grouped(pairs: Iterable[tuple[Key, Other]]) -> dict[Key, list[Other]]:
-    found: dict[Key, list[Other]] = {}
-    for one, two in pairs:
-        found.setdefault(one, []).append(two)
-    return found
-
-
 def _in_order(
     pairs: Sequence[tuple[int, int]], before: Sequence[Hashable], may_move: Collection[Hashable]
 ) -> list[tuple[int, int]]:
@@ -197,11 +189,8 @@ def _left_over(
 ) -> Iterator[tuple[int, int]]:
     """Yield the equal places that have no partner yet, the first with the first."""
     left, free = (
-        _grouped((key, at) for at, key in enumerate(keys) if at not in taken)
-        for keys, taken in (
-            (before, {one for one, _ in found}),
-            (after, {two for _, two in found}),
-        )
+        grouped((key, at) for at, key in enumerate(keys) if at not in taken)
+        for keys, taken in ((before, {one for one, _ in found}), (after, {two for _, two in found}))
     )
     for key, places in left.items():
         yield from zip(places, free.get(key, ()), strict=False)

@@ -15,14 +15,11 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    grouped,
     inlined_id,
     inlined_parts,
 )
-from irviz.model.matching.node_matching import (
-    Correspondence,
-    MatchedBy,
-    correspondence,
-)
+from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
 
 MAX_CALL_DEPTH = 8
 """The depth up to which calls are inlined."""
@@ -67,9 +64,7 @@ def inline_calls(function: str, graphs: Mapping[str, Graph]) -> InlinedGraph:
 
 
 def inlined_correspondence(
-    inlined: InlinedGraph,
-    reference: InlinedGraph,
-    identical: Mapping[NodeId, NodeId] | None = None,
+    inlined: InlinedGraph, reference: InlinedGraph, identical: Mapping[NodeId, NodeId] | None = None
 ) -> Correspondence:
     """Match the nodes of two functions and of all functions that they call, as `correspondence`.
 
@@ -84,9 +79,7 @@ def inlined_correspondence(
         _without_forwarding(inlined), _without_forwarding(reference), {**origins, **made}
     )
     steps = dict(found.steps)
-    forwarding: dict[NodeId, list[NodeId]] = {}
-    for other in reference.same:
-        forwarding.setdefault(reference.origin(other), []).append(other)
+    forwarding = grouped((reference.origin(other), other) for other in reference.same)
     for node in reversed(inlined.graph.nodes):  # a call before its contents
         origin = found.get(inlined.origin(node.id)) if node.id in inlined.same else None
         if origin is None:

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Node, NodeId, NodeKind, grouped
 from irviz.model.matching.operation_names import (
     REPRESENTATIONS,
     fused_operations,
@@ -403,9 +403,7 @@ def _further_names(
     return [one for one in names if one not in mine.partners and one not in mine.members]
 
 
-# --- value origins -----------------------------------------------------------------------------
-#
-# Where the values of a graph are computed, seen through names, buffers, casts and layouts.
+# --- Where the values of a graph are computed, seen through names, buffers, casts and layouts ----
 
 
 Position = tuple[int, ...]
@@ -565,10 +563,9 @@ class ValueOrigins:
     @cached_property
     def representations(self) -> dict[Origin, list[NodeId]]:
         """The casts, transpositions and copies of each value."""
-        found: dict[Origin, list[NodeId]] = {}
-        for node_id in filter(self.is_representation, self._origins):
-            found.setdefault(self.origin(node_id), []).append(node_id)
-        return found
+        return grouped(
+            (self.origin(one), one) for one in filter(self.is_representation, self._origins)
+        )
 
     def is_representation(self, node_id: NodeId) -> bool:
         """Return whether a node is a cast, a transposition or a copy of another value."""
@@ -582,8 +579,8 @@ class ValueOrigins:
     @cached_property
     def users(self) -> dict[Origin, list[NodeId]]:
         """The computations that use the elements of each node."""
-        found: dict[Origin, list[NodeId]] = {}
-        for node in filter(self.is_computation, self.graph.nodes):
-            for _, source in self.arguments(node):
-                found.setdefault(self.origin(source), []).append(node.id)
-        return found
+        return grouped(
+            (self.origin(source), node.id)
+            for node in filter(self.is_computation, self.graph.nodes)
+            for _, source in self.arguments(node)
+        )

@@ -26,6 +26,8 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
     RegionKind,
+    grouped,
+    regions_around,
 )
 from irviz.model.matching.lowered_matching import (
     Joined,
@@ -81,9 +83,7 @@ class Correspondence(dict[NodeId, NodeId]):
 
 
 def correspondence(
-    graph: Graph,
-    reference: Graph,
-    identical: Mapping[NodeId, NodeId] = _NONE,
+    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = _NONE
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
@@ -154,12 +154,8 @@ def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
 
 def _is_inside(graph: Graph, node: Node, owner: NodeId) -> bool:
     """Return whether a node is in the region of an inner function."""
-    at = node.region
-    while at is not None:
-        if graph.regions[at].owner == owner:
-            return True
-        at = graph.regions[at].parent
-    return False
+    around = regions_around(graph.regions, node.region)
+    return any(graph.regions[one].owner == owner for one in around)
 
 
 class _Side:
@@ -265,10 +261,11 @@ class _Matching:
         """
         for mine, theirs in self._inner_functions():
             self._by_position(mine, theirs)
-        named: dict[tuple[object, str], list[NodeId]] = {}
-        for node in self.other.free():
-            if node.kind in INPUT_KINDS and node.name:
-                named.setdefault((self.other.scope(node), node.name), []).append(node.id)
+        named = grouped(
+            ((self.other.scope(node), node.name), node.id)
+            for node in self.other.free()
+            if node.kind in INPUT_KINDS and node.name
+        )
         for node in self.side.free():
             if node.kind in INPUT_KINDS:
                 left = named.get((self.side.scope(node), node.name))
@@ -284,9 +281,7 @@ class _Matching:
 
     def _inner_functions(self) -> Iterator[tuple[Sequence[Node], Sequence[Node]]]:
         """Yield the parameters of inner functions with the same contents, in order."""
-        left: dict[object, list[Sequence[Node]]] = {}
-        for key, params in self.other.inner_functions():
-            left.setdefault(key, []).append(params)
+        left = grouped(self.other.inner_functions())
         for key, params in self.side.inner_functions():
             if left.get(key):
                 yield params, left[key].pop(0)

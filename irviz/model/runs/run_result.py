@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_diff import ArrayDiff, combine_diffs, compare_arrays, is_numeric
+from irviz.model.runs.array_diff import (
+    ArrayDiff,
+    combine_diffs,
+    compare_arrays,
+    is_numeric,
+    summarise,
+)
 from irviz.model.runs.array_diff import Verdict as Verdict
-from irviz.model.runs.array_summary import summarise
 from irviz.model.runs.tolerance import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 

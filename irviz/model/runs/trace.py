@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.graph.graph import NodeId, UnknownNodeError, id_in_callee
-from irviz.model.runs.array_summary import ArraySummary
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, UnknownNodeError, id_in_callee
+from irviz.model.runs.array_diff import (
+    ArrayDiff,
+    ArraySummary,
+    Verdict,
+    combine_diffs,
+    compare_arrays,
+    is_numeric,
+)
+from irviz.model.runs.tolerance import Tolerance
 
 Array = NDArray[np.generic]
 
@@ -120,3 +130,245 @@ class Trace:
         """The first node whose value contains a NaN, None if there is none."""
         values = ((node, visit.value) for node, visit in self.visits.items())
         return next((node for node, one in values if any(s.nans for s in one.summaries)), None)
+
+
+Arrays = Sequence[NDArray[np.generic] | None]
+FetchArrays = Callable[[Trace, NodeId], Arrays]
+"""Gets the tensors of a node's value that a trace did not keep, in their order."""
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """The difference between the values of a node and of its partner in the reference run.
+
+    Attributes:
+        verdict: How the values compare; None if they are not equal and a tensor was not kept, so
+            that it is unknown how close they are.
+        max_abs: The largest |Δ|, nan if it is unknown or the values are not numbers.
+        past: The count of numbers that are not within tolerance.
+        max_ulp: That of `ArrayDiff`.
+        reason: Why the values cannot be compared, or a remark about the comparison.
+    """
+
+    reference: NodeId
+    verdict: Verdict | None
+    max_abs: float = float("nan")
+    past: int = 0
+    numbers: int = 0
+    max_ulp: int | None = None
+    reason: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the values are equal or within tolerance."""
+        return self.verdict in (Verdict.EQUAL, Verdict.CLOSE)
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the values are known to differ by more than the tolerance."""
+        return self.verdict is Verdict.DIFFERENT
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The node whose operation caused the first significant difference.
+
+    Attributes:
+        difference: The difference between its value and that of its counterpart.
+        upstream: The nodes that ran before it with equal values, in execution order.
+        drift: The largest |Δ| among these.
+        absorbed: The nodes that ran before it and differ without affecting the result.
+        between: Operands with unknown values, and their operands in turn; the difference may come
+            from one of them.
+        is_input: Whether the node is an input, so that the runs had different inputs or constants.
+        reaches_output: Whether the difference reaches the function's result.
+    """
+
+    node: NodeId
+    difference: NodeDifference
+    upstream: tuple[NodeId, ...] = ()
+    drift: float = 0.0
+    absorbed: tuple[NodeId, ...] = ()
+    between: tuple[NodeId, ...] = ()
+    is_input: bool = False
+    reaches_output: bool = True
+
+    @property
+    def reference(self) -> NodeId:
+        """The node's counterpart in the reference run."""
+        return self.difference.reference
+
+
+def node_differences(
+    trace: Trace,
+    reference: Trace,
+    pairs: Mapping[NodeId, NodeId],
+    *,
+    tolerance: Tolerance | None = None,
+    fetch: FetchArrays | None = None,
+) -> Mapping[NodeId, NodeDifference]:
+    """Compare the value of each node with that of its partner.
+
+    Args:
+        pairs: The partner of each node.
+        tolerance: What counts as close, `default_tolerance` of each tensor if it is None.
+        fetch: Gets tensors that were not kept, if their digests differ; None to do without.
+
+    Returns:
+        The differences in the order of the run, without nodes that one of the runs did not reach.
+    """
+    differences = {}
+    for node_id, visit in trace.visits.items():
+        other = pairs.get(node_id)
+        if other is None or other not in reference.visits:
+            continue
+        value, expected = visit.value, reference.visits[other].value
+        difference = _difference_without_numbers(value, expected, other)
+        if difference is None:
+            arrays = _arrays(trace, node_id, fetch), _arrays(reference, other, fetch)
+            difference = _difference(other, value, expected, arrays, tolerance)
+        differences[node_id] = difference
+    return differences
+
+
+def first_divergence(
+    trace: Trace, graph: Graph, differences: Mapping[NodeId, NodeDifference]
+) -> Divergence | None:
+    """Return the first divergence of two runs, None if no value is known to differ.
+
+    The operands of a node without a partner, or without a known difference, stand for the node. Of
+    several nodes, the first is returned whose difference continues to the function's result: a
+    difference that disappears later was absorbed, or its node has a wrong partner.
+
+    Args:
+        graph: The function that ran, with called functions inlined if their nodes were recorded.
+        differences: The differences of `node_differences`.
+    """
+    flow = _DifferenceFlow(graph, differences)
+    reaching = flow.upstream(graph.outputs, flow.carries.__getitem__)
+    origins = [node_id for node_id in trace.visits if flow.is_origin(node_id)]
+    if not origins:
+        return None
+    first = next((one for one in origins if one in reaching), origins[0])
+    before = [
+        one for one in takewhile(lambda one: one != first, trace.visits) if one in differences
+    ]
+    upstream = tuple(one for one in before if differences[one].is_same)
+    between = flow.upstream(flow.operands(first), lambda one: not flow.is_known(one))
+    return Divergence(
+        node=first,
+        difference=differences[first],
+        upstream=upstream,
+        drift=max((differences[one].max_abs for one in upstream), default=0.0),
+        absorbed=tuple(one for one in before if differences[one].is_different),
+        between=tuple(sorted(between, key=graph.index.__getitem__)),
+        is_input=graph[first].kind in INPUT_KINDS and not graph.entering.get(first),
+        reaches_output=first in reaching,
+    )
+
+
+class _DifferenceFlow:
+    """How differences spread through a graph.
+
+    `carries` tells of each node whether its value differs; a node with an unknown difference
+    differs if one of its operands does.
+    """
+
+    def __init__(self, graph: Graph, differences: Mapping[NodeId, NodeDifference]) -> None:
+        self.graph, self.differences = graph, differences
+        self.carries: dict[NodeId, bool] = {}
+        for node in graph.nodes:
+            if self.is_known(node.id):
+                self.carries[node.id] = differences[node.id].is_different
+            else:
+                self.carries[node.id] = any(map(self.carries.get, self.operands(node.id)))
+
+    def operands(self, node_id: NodeId) -> list[NodeId]:
+        return [edge.source for edge in self.graph.operands(node_id)]
+
+    def is_known(self, node_id: NodeId) -> bool:
+        """Return whether a node is known to be the same, or known to differ."""
+        difference = self.differences.get(node_id)
+        return difference is not None and (difference.is_same or difference.is_different)
+
+    def is_origin(self, node_id: NodeId) -> bool:
+        """Return whether a node differs and none of its operands does."""
+        if node_id not in self.differences or node_id not in self.carries:
+            return False
+        is_different = self.differences[node_id].is_different
+        return is_different and not any(self.carries[one] for one in self.operands(node_id))
+
+    def upstream(self, nodes: Iterable[NodeId], holds: Callable[[NodeId], bool]) -> set[NodeId]:
+        """Return those of the nodes, of their operands and so on for which a condition holds."""
+        pending, found = list(nodes), set[NodeId]()
+        while pending:
+            at = pending.pop()
+            if at not in found and holds(at):
+                found.add(at)
+                pending += self.operands(at)
+        return found
+
+
+def _arrays(trace: Trace, node_id: NodeId, fetch: FetchArrays | None) -> Arrays:
+    """Return the tensors of a node's value, fetched if one was not kept."""
+    arrays = trace.visits[node_id].value.arrays
+    is_kept = all(array is not None for array in arrays)
+    return arrays if is_kept or fetch is None else fetch(trace, node_id)
+
+
+def _difference_without_numbers(
+    value: NodeValue, expected: NodeValue, other: NodeId
+) -> NodeDifference | None:
+    """Return the difference if shapes, digests and texts tell it, None if numbers are needed."""
+    sizes = sum(prod(summary.shape) for summary in value.summaries)
+    if value.is_same(expected):
+        return NodeDifference(other, Verdict.EQUAL, 0.0, 0, sizes)
+    if value.text != expected.text:
+        reason = f"it is {value.text!r} here and {expected.text!r} there"
+        return NodeDifference(other, Verdict.DIFFERENT, numbers=sizes, reason=reason)
+    shapes = [summary.shape for summary in value.summaries]
+    others = [summary.shape for summary in expected.summaries]
+    if shapes != others:
+        reason = f"it has the shapes {shapes} here and {others} there"
+        return NodeDifference(other, Verdict.INCOMPARABLE, numbers=sizes, reason=reason)
+    return None
+
+
+def _difference(
+    other: NodeId,
+    value: NodeValue,
+    expected: NodeValue,
+    arrays: tuple[Arrays, Arrays],
+    tolerance: Tolerance | None,
+) -> NodeDifference:
+    """Compare tensor by tensor; equal digests need no numbers."""
+    diffs: list[ArrayDiff] = []
+    changed = []
+    is_unknown = False
+    for mine, theirs, a, b in zip(value.summaries, expected.summaries, *arrays, strict=True):
+        if mine.dtype != theirs.dtype:
+            changed.append(f"it is {mine.dtype} here and {theirs.dtype} there")
+        if mine.digest == theirs.digest:
+            diffs.append(ArrayDiff(prod(mine.shape)))
+        elif a is None or b is None:
+            is_unknown = True
+        elif not (is_numeric(a.dtype) and is_numeric(b.dtype)):
+            reason = f"it is {a.dtype} here and {b.dtype} there, and only numbers are compared"
+            return NodeDifference(other, Verdict.INCOMPARABLE, reason=reason)
+        else:
+            diffs.append(compare_arrays(a, b, tolerance))
+    total = combine_diffs(diffs)
+    if is_unknown:
+        reason = "it is not equal, and its numbers were not kept"
+        numbers = sum(prod(summary.shape) for summary in value.summaries)
+        verdict = Verdict.DIFFERENT if total.past else None
+        return NodeDifference(other, verdict, past=total.past, numbers=numbers, reason=reason)
+    return NodeDifference(
+        other,
+        Verdict.DIFFERENT if total.past else Verdict.CLOSE,
+        total.max_abs,
+        total.past,
+        total.size,
+        total.max_ulp,
+        "; ".join(changed),
+    )

@@ -16,15 +16,33 @@ import tvm
 import tvm_ffi
 from tvm import ir, tirx
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
 from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.model.runs.tolerance import kernel_tolerance, largest_number
 from irviz.runtime.kernels import compiled, is_closed
-from irviz.runtime.run_errors import error_summary
-from irviz.transforms.kernels.call_targets import (
+from irviz.transforms.kernels.library import (
+    LibraryKernel,
+    NoPrimFuncError,
+    TEDefinition,
+    create_prim_func,
+    prim_func_for_call,
+)
+from irviz.transforms.kernels.signature import (
+    Array,
+    SampleSpec,
+    Signature,
+    UnknownDtypeError,
+    element_count,
+    input_types,
+    sample_signature,
+    signature_of_call,
+    statement_count,
+    with_small_sizes,
+)
+from irviz.transforms.kernels.swap import (
     BoundCall,
     CallTarget,
     CallTargetKind,
@@ -35,29 +53,9 @@ from irviz.transforms.kernels.call_targets import (
     misfit,
     signatures_of,
 )
-from irviz.transforms.kernels.library import LibraryKernel
-from irviz.transforms.kernels.samples import (
-    Array,
-    SampleSpec,
-    UnknownDtypeError,
-    element_count,
-    input_types,
-    sample_signature,
-    statement_count,
-    with_small_sizes,
-)
-from irviz.transforms.kernels.signature import Signature, signature_of_call
-from irviz.transforms.kernels.te_definitions import (
-    NoPrimFuncError,
-    TEDefinition,
-    create_prim_func,
-    prim_func_for_call,
-)
 from irviz.worker.supervisor import TRIES, WorkerError
 
-# --- equivalence on samples --------------------------------------------------------------------
-#
-# Compare functions with each other on sample inputs, in the worker.
+# --- Compare functions with each other on sample inputs, in the worker ---------------------------
 
 
 Value = TypeVar("Value")

@@ -21,12 +21,13 @@ from irviz.ir.module_functions import relax_function, relax_functions
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.parameters import ParameterKind, PassParameter
-from irviz.transforms.passes.user_function_source import (
+from irviz.transforms.python_script import (
+    PythonScript,
+    UnwritableError,
     define_function,
     import_statement,
     is_literal,
 )
-from irviz.transforms.python_script import PythonScript, UnwritableError
 
 _MOST_CHARACTERS = 40
 

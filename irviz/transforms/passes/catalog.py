@@ -254,9 +254,7 @@ def _entry(
     )
 
 
-# --- user passes -------------------------------------------------------------------------------
-#
-# The user's own passes and rewrites, which the catalog lists beside TVM's.
+# --- The user's own passes and rewrites, which the catalog lists beside TVM's --------------------
 
 
 Make = TypeVar("Make", bound=Callable[..., object])

@@ -100,7 +100,7 @@ GROUPS = {group: tuple(names.split()) for group, names in _GROUPS.items()}
 """The primitives that can be applied by clicks, by subject."""
 
 FOR_CODE: Mapping[str, str] = {
-    "annotate_buffer_access": "it takes a function that makes ranges of a block's axes",
+    "annotate_buffer_access": "it takes a function that makes ranges of a block's axes"
 }
 """The primitives that only code can call, and why; `record_schedule` records them."""
 

@@ -2,23 +2,199 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
-from collections.abc import Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
-from irviz.ir.statements import flatten, nested_statements, walk_statements
-from irviz.loaders.file_errors import brief
+from irviz.ir.statements import ScopedNames, flatten, nested_statements, walk_statements
+from irviz.loaders.file_limits import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
-from irviz.transforms.schedules.schedule_error import IllegalStepError, illegal_step
-from irviz.transforms.transform import Apply, SavedAs, Transform
+from irviz.transforms.stage import Apply, SavedAs, Transform
+
+_MESSAGE = re.compile(r"^Error message: ", re.MULTILINE)
+_PATH = re.compile(r"^Access path: <root>(\S.*)$", re.MULTILINE)
+_FUNCTION = re.compile(r"\.functions\[I\.GlobalVar\((\"(?:[^\"\\]|\\.)*\")\)\]")
+_STEPS = re.compile(r"(?:\.(?:body|block|seq|init|then_case|else_case)|\[\d+\])*")
+_MARK = re.compile(r"^\s*# ((?:tirx\.For|s_tir\.SBlock)#\d+)\n\s*(.*)$", re.MULTILINE)
+_NAME = re.compile(r"for (\w+) in|with T\.sblock\((\"(?:[^\"\\]|\\.)*\")\)")
+
+
+class IllegalStepError(TransformError):
+    """A schedule step that TVM rejects; nothing was changed.
+
+    `words` is TVM's explanation in one line, `details` its whole message, and `paths` are the
+    access paths of the loops and blocks it is about, written like the ids of a loop nest.
+    """
+
+    def __init__(self, words: str, details: str = "", paths: tuple[str, ...] = ()) -> None:
+        super().__init__(words, details, paths)
+        self.words, self.details, self.paths = words, details, paths
+
+    def __str__(self) -> str:
+        return self.words
+
+
+class ScheduleTraceError(TransformError):
+    """A text that is not a schedule trace, or a part of one; `line` and `column` count from 1."""
+
+    def __init__(self, words: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(words, line, column)
+        self.words, self.line, self.column = words, line, column
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.words}"
+
+
+def refused(tree: ast.expr | ast.stmt, words: str) -> ScheduleTraceError:
+    """Return an error that points to a part of a syntax tree."""
+    return ScheduleTraceError(words, tree.lineno, tree.col_offset + 1)
+
+
+def illegal_step(step: str, function: str, failure: Exception) -> IllegalStepError:
+    """Return the error for a step (as Python) that failed in a PrimFunc."""
+    message = str(failure).strip()
+    words = explanation(message) or type(failure).__name__
+    return IllegalStepError(
+        f"{step} is not legal here: {words}", message, access_paths(message, function)
+    )
+
+
+def explanation(message: str) -> str:
+    """Return the explanation in a schedule error, with its loops and blocks by name."""
+    words = " ".join(_MESSAGE.split(message)[-1].split()).removeprefix("ScheduleError: ")
+    for mark, line in _MARK.findall(message):  # such as tirx.For#0, and the line it stands for
+        found = _NAME.match(line)
+        if found is not None:
+            name = repr(found[1] or ast.literal_eval(found[2]))
+            words = name.join(re.split(rf"{re.escape(mark)}(?!\d)", words))
+    return words
+
+
+def access_paths(message: str, function: str) -> tuple[str, ...]:
+    """Return the access paths in a schedule error that lie in this PrimFunc, each once."""
+    found: dict[str, None] = {}
+    for written in _PATH.findall(message.partition("\n@I.ir_module")[0]):
+        head = _FUNCTION.match(written)
+        if head is None or ast.literal_eval(head[1]) != function:
+            continue
+        way = written[head.end() :]
+        steps = _STEPS.match(way)
+        if steps is not None and steps[0]:
+            found[steps[0].removeprefix(".")] = None
+    return tuple(found)
+
+
+# --- index maps ---------------------------------------------------------------------------------
+
+_OPERATORS: dict[type[ast.operator], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_Expression: TypeAlias = Callable[[Mapping[str, object]], Any]
+_TYPED_NUMBER = re.compile(r"T\.int\d+\((-?\d+)\)")
+
+
+@dataclass(frozen=True)
+class IndexMapText:
+    """An index map as the text of a lambda over integers with + - * // and %."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def function(self) -> Callable[..., list[object]]:
+        """Return the function of indices that TVM takes; raise ScheduleTraceError."""
+        try:
+            tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as failure:
+            raise ScheduleTraceError(
+                f"{self.text!r} is not a Python expression: {failure}"
+            ) from None
+        return index_map_function(tree)
+
+
+def index_map_function(tree: ast.expr) -> Callable[..., list[object]]:
+    """Return the function of a lambda; raise ScheduleTraceError unless it is an index map."""
+    if not isinstance(tree, ast.Lambda):
+        raise refused(tree, "this is not an index map: write one such as lambda i, j: (j, i)")
+    given = tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
+        raise refused(tree, "an index map takes plain names: write lambda i, j: …")
+    names = [argument.arg for argument in given.args]
+    is_several = isinstance(tree.body, ast.Tuple | ast.List)
+    body: list[ast.expr] = tree.body.elts if is_several else [tree.body]  # type: ignore[attr-defined]
+    evaluate = [_compiled(each, names) for each in body]
+
+    def indices(*values: object) -> list[object]:
+        known = dict(zip(names, values, strict=True))
+        return [each(known) for each in evaluate]
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    indices.__signature__ = signature  # type: ignore[attr-defined] # TVM counts the parameters
+    return indices
+
+
+def index_map_text(index_map: tirx.IndexMap) -> IndexMapText | None:
+    """Return TVM's index map as text, None where it has other operators."""
+    names = ScopedNames()
+    given = [names.define(var) for var in index_map.initial_indices]
+    made = [_TYPED_NUMBER.sub(r"\1", names.text(value)) for value in index_map.final_indices]
+    inside = ", ".join(made) + ("," if len(made) == 1 else "")
+    text = f"lambda {', '.join(given)}: ({inside})"
+    try:
+        IndexMapText(text).function()
+    except ScheduleTraceError:
+        return None
+    return IndexMapText(ast.unparse(ast.parse(text)))
+
+
+def _compiled(tree: ast.expr, names: list[str]) -> _Expression:
+    """Return the function of an expression, from the values of its indices by name."""
+    match tree:
+        case ast.Name(id=name):
+            if name not in names:
+                raise refused(tree, f"{name!r} is not one of its indices, which are {names}")
+            return lambda known: known[name]
+        case ast.Constant(value=value):
+            if type(value) is not int:
+                raise refused(tree, f"{value!r} is not a whole number")
+            return lambda _: value
+        case ast.BinOp(left=left, op=op, right=right):
+            if type(op) not in _OPERATORS:
+                raise refused(tree, "an index map has no operators but + - * // and %")
+            compute, one, other = (
+                _OPERATORS[type(op)],
+                _compiled(left, names),
+                _compiled(right, names),
+            )
+            return lambda known: compute(one(known), other(known))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _compiled(operand, names)
+            return lambda known: 0 - negated(known)
+    raise refused(
+        tree,
+        f"{ast.unparse(tree)!r} is not allowed in an index map: use its indices, whole "
+        "numbers, + - * // and %",
+    )
+
+
+# --- steps --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     Resolution,
 )
-from irviz.model.runs.array_summary import ArraySummary, summarise
+from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import format_number
 from irviz.view.graph.labels import layers_label
 from irviz.view.templating import escape, render

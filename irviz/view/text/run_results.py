@@ -18,8 +18,7 @@ from collections.abc import Sequence
 
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.runs.array_diff import Verdict
-from irviz.model.runs.divergence import Divergence, NodeDifference
-from irviz.model.runs.trace import Trace
+from irviz.model.runs.trace import Divergence, NodeDifference, Trace
 
 _BADGES: dict[Verdict, tuple[str, str]] = {
     Verdict.EQUAL: ("=", "good"),

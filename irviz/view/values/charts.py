@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from irviz.errors import DrawError
-from irviz.model.runs.array_summary import ArraySummary, summarise
+from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import format_number, format_numbers
 from irviz.view.figure import Figure
 from irviz.view.values.colour_scale import shares

@@ -7,7 +7,7 @@ from tvm import relax
 from irviz.course import check
 from irviz.course.check import Mark
 from irviz.course.mlp import MyModuleHighLevel, MyModuleStatic
-from irviz.transforms.recordings.recording import record_passes
+from irviz.transforms.recording import record_passes
 
 pytestmark = pytest.mark.worker
 

@@ -15,7 +15,7 @@ from irviz.explorer.panels.value_panel import ValuePanel
 from irviz.explorer.selected_node import selected_value
 from irviz.explorer.state import RunKey, ValueKey
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session

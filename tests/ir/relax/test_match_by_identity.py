@@ -14,7 +14,7 @@ from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import inlined_id
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose, correspondence
-from irviz.session.stage_matching import shared_constants, shared_vars
+from irviz.session.stage_cache import shared_constants, shared_vars
 
 PARAMS = ("x", "w0", "w1")
 _numbers = np.random.default_rng(3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.models.pt2_models import plain_size
 
 

@@ -14,7 +14,7 @@ from tvm import tirx
 
 import irviz
 from irviz.errors import LoadError, RunError
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_importer
 from irviz.loaders.models.imported_layers import source_place

@@ -6,7 +6,7 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import LoadError
-from irviz.loaders.file_errors import FileError
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load_content, read_content
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvmscript.read_modules import modules_of, parse_admitted

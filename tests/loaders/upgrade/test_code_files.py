@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from irviz.loaders.upgrade.code_files import upgrade_cells, upgrade_document
+from irviz.loaders.upgrade.upgrade import upgrade_cells, upgrade_document
 
 IMPORT = "from tvm.script import tir as T\nimport tvm\n"
 NEW_IMPORT = "from tvm.script import tirx as T\nimport tvm\n"

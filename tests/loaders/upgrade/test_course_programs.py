@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from irviz.course.digits import digits, mlp_params
-from irviz.loaders.upgrade.code_files import upgrade_document
+from irviz.loaders.upgrade.upgrade import upgrade_document
 
 pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 

@@ -16,9 +16,8 @@ import irviz
 from irviz.course.mlp import MODULES
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
-from irviz.loaders.upgrade.code_files import upgrade_cells
 from irviz.loaders.upgrade.moved_names import GONE, MOVED
-from irviz.loaders.upgrade.upgrade import upgrade
+from irviz.loaders.upgrade.upgrade import upgrade, upgrade_cells
 
 COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))
 OLD = """from tvm.script import tir as T, relax as R

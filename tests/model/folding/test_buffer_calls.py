@@ -3,9 +3,8 @@
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import NodeKind, Resolution
-from irviz.model.graph.infer_layers import with_layers
-from irviz.model.graph.layers import LayerPart
+from irviz.model.graph.graph import LayerPart, NodeKind, Resolution
+from irviz.model.graph.layers import with_layers
 
 ALLOC = "relax.builtin.alloc_tensor"
 

@@ -5,14 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from irviz.model.folding.containers import container_tree, layer_titles
+from irviz.model.folding.containers import container_tree, group_facts, layer_titles
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
-from irviz.model.folding.group_facts import group_facts
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import NodeKind, RegionKind
-from irviz.model.graph.infer_layers import with_layers
-from irviz.model.graph.layers import LayerPart
+from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind
+from irviz.model.graph.layers import with_layers
 
 MODEL = LayerPart("model", "Model")
 

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from irviz.model.graph.graph import NodeKind
-from irviz.model.graph.infer_layers import with_layers
-from irviz.model.graph.layers import (
+from irviz.model.graph.graph import (
     LayerPart,
+    NodeKind,
     common_layer,
     layer_name,
     layer_of_modules,
     layer_of_parameter,
 )
+from irviz.model.graph.layers import with_layers
 
 
 def layer(*names):

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
+from irviz.model.diff.node_links import isomorphism
 from irviz.model.graph.graph import RegionKind
-from irviz.model.matching.isomorphism import isomorphism
 
 
 @pytest.mark.parametrize("region", [(RegionKind.BRANCH, "then"), (RegionKind.FUNCTION, "inner")])

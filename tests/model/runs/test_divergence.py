@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind
-from irviz.model.runs.array_diff import Verdict
-from irviz.model.runs.array_summary import summarise
-from irviz.model.runs.divergence import NodeDifference, first_divergence, node_differences
+from irviz.model.runs.array_diff import Verdict, summarise
 from irviz.model.runs.tolerance import Tolerance
-from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
+from irviz.model.runs.trace import (
+    NodeDifference,
+    NodeValue,
+    NodeVisit,
+    Trace,
+    first_divergence,
+    node_differences,
+)
 from irviz.view.text.run_results import (
     difference_amount,
     difference_summary,

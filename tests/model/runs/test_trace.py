@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irviz.model.graph.graph import NodeId, inlined_id
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 
 

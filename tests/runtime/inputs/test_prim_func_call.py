@@ -18,10 +18,10 @@ from irviz.ir.module_functions import NoFunctionError
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime import run_function
-from irviz.runtime.prim_func_call import own_inputs, prim_func_sizes
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
-from irviz.transforms.schedules.schedule_recorder import record_schedule
+from irviz.runtime.run_function import own_inputs, prim_func_sizes
 from irviz.transforms.schedules.schedule_step import schedule_step
+from irviz.transforms.schedules.schedule_trace import record_schedule
 from irviz.worker.supervisor import RUNS
 
 pytestmark = pytest.mark.worker

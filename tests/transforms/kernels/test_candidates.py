@@ -26,11 +26,10 @@ from irviz.transforms.kernels.candidates import (
     compare_on_samples,
     iter_candidates,
 )
+from irviz.transforms.kernels.library import create_prim_func
 from irviz.transforms.kernels.library import numpy_relu as relu
-from irviz.transforms.kernels.samples import SampleSpec, with_small_sizes
-from irviz.transforms.kernels.signature import parse_signature
+from irviz.transforms.kernels.signature import SampleSpec, parse_signature, with_small_sizes
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.te_definitions import create_prim_func
 from irviz.worker import supervisor
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("only_irvizs_kernels")]

@@ -23,8 +23,7 @@ from irviz.transforms.kernels.candidates import Equivalence, equivalence
 from irviz.transforms.kernels.swap import Swap, UpdateFunction, update_obstacle
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Stage, Transform
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()
 

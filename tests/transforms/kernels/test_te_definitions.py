@@ -14,15 +14,17 @@ from irviz.course.mlp import MyModuleWithExternCall
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import Equivalence, candidates, compare_on_samples
-from irviz.transforms.kernels.library import OPERATORS, definitions, kernels, run_on_torch
-from irviz.transforms.kernels.samples import SampleSpec
-from irviz.transforms.kernels.signature import fits, parse_signature
-from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.kernels.te_definitions import (
+from irviz.transforms.kernels.library import (
+    OPERATORS,
     NoPrimFuncError,
     create_prim_func,
+    definitions,
+    kernels,
     prim_func_for_call,
+    run_on_torch,
 )
+from irviz.transforms.kernels.signature import SampleSpec, fits, parse_signature
+from irviz.transforms.kernels.swap import Swap
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("forgets_registrations")]
 

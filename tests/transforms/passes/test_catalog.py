@@ -15,8 +15,7 @@ from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes import pass_facts
 from irviz.transforms.passes.catalog import GROUPS, TargetUse, catalog, find, search
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Stage, Transform
 from irviz.worker.supervisor import Worker
 
 NAMESPACES = {"relax": relax.transform, "tirx": tirx.transform, "s_tir": s_tir.transform}

@@ -17,7 +17,7 @@ from irviz.transforms.passes.catalog import TargetUse, catalog
 from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pass_facts import TRIALS
-from irviz.transforms.recordings.recording import record_passes
+from irviz.transforms.recording import record_passes
 from irviz.transforms.stage import Stage
 
 PARAMS = mlp_params()

@@ -21,12 +21,11 @@ from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.session.session import Session
 from irviz.transforms.apply_transform import TrialOutcome, try_transform
-from irviz.transforms.passes.as_transform import as_transform
 from irviz.transforms.passes.catalog import catalog, find, register_pass, register_rewrite, search
 from irviz.transforms.passes.parameters import ParameterKind
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_call import as_transform, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.transform import Transform
+from irviz.transforms.stage import Transform
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("forgets_registrations")]
 

@@ -4,8 +4,11 @@ import pytest
 import tvm_ffi
 from tvm import tirx
 
-from irviz.transforms.schedules.index_map import IndexMapText, index_map_text
-from irviz.transforms.schedules.schedule_error import ScheduleTraceError
+from irviz.transforms.schedules.schedule_step import (
+    IndexMapText,
+    ScheduleTraceError,
+    index_map_text,
+)
 
 
 def made(function, dtype="int32"):

@@ -12,7 +12,6 @@ from irviz.course.mm_relu import MyModule
 from irviz.errors import TransformError
 from irviz.model.loop_nest import BlockAddress as B
 from irviz.model.loop_nest import LoopAddress as L
-from irviz.transforms.schedules.index_map import IndexMapText
 from irviz.transforms.schedules.primitives import (
     ADDRESSES,
     FOR_CODE,
@@ -22,7 +21,7 @@ from irviz.transforms.schedules.primitives import (
     primitive,
     primitives,
 )
-from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
+from irviz.transforms.schedules.schedule_step import IndexMapText, ScheduleStep, schedule_step
 from irviz.transforms.schedules.schedule_trace import parse_trace
 
 

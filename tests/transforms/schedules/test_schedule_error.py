@@ -17,13 +17,13 @@ from irviz.model.loop_nest import (
     walk,
 )
 from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.schedules.schedule_error import (
+from irviz.transforms.schedules.schedule_step import (
     IllegalStepError,
     access_paths,
     explanation,
     illegal_step,
+    schedule_step,
 )
-from irviz.transforms.schedules.schedule_step import schedule_step
 from irviz.transforms.stage import Stage
 
 GIVEN = Stage("0", MyModule)

@@ -9,9 +9,8 @@ from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import TransformError
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.python_script import UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
-from irviz.transforms.schedules.schedule_error import IllegalStepError
-from irviz.transforms.schedules.schedule_recorder import record_schedule
+from irviz.transforms.schedules.schedule_step import IllegalStepError, IndexMapText
+from irviz.transforms.schedules.schedule_trace import record_schedule
 
 
 def recorded(steps, module=MyModule, function="mm_relu"):

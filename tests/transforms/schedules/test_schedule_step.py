@@ -18,11 +18,9 @@ from irviz.model.loop_nest import LoopAddress, schedule_addresses
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.schedules.primitives import CHOICES, ArgumentKind, Primitive, primitives
-from irviz.transforms.schedules.schedule_error import IllegalStepError
-from irviz.transforms.schedules.schedule_recorder import record_schedule
-from irviz.transforms.schedules.schedule_step import ScheduleStep, schedule_step
-from irviz.transforms.stage import Stage
-from irviz.transforms.transform import Transform
+from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep, schedule_step
+from irviz.transforms.schedules.schedule_trace import record_schedule
+from irviz.transforms.stage import Stage, Transform
 
 GIVEN = Stage("0", MyModule)
 SPLIT = schedule_step("mm_relu", "split", LoopAddress("Y", 1), [None, 4])

@@ -8,13 +8,12 @@ from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.python_script import UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
-from irviz.transforms.schedules.schedule_recorder import record_schedule
-from irviz.transforms.schedules.schedule_step import schedule_step
+from irviz.transforms.schedules.schedule_step import IndexMapText, schedule_step
 from irviz.transforms.schedules.schedule_trace import (
     ScheduleTraceError,
     parse_trace,
     parse_value,
+    record_schedule,
     schedule_trace,
 )
 from irviz.transforms.stage import Stage

@@ -6,8 +6,16 @@ from itertools import pairwise
 
 import pytest
 
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
-from irviz.model.graph.layers import LayerPart
+from irviz.model.graph.graph import (
+    Edge,
+    Graph,
+    LayerPart,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 from irviz.view.geometry import Rect
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import points_along

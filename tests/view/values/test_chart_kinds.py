@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from irviz.course.digits import digits, mlp_params
-from irviz.model.runs.array_summary import summarise
+from irviz.model.runs.array_diff import summarise
 from irviz.units import format_number, format_numbers
 from irviz.view.values.charts import (
     HEAT_MAP,

@@ -21,8 +21,8 @@ from irviz.loaders import file_limits
 from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.saving.session_file import FORMAT, SessionFileError, load_session, save_session
-from irviz.session.saving.value_codec import ObjectTable, decode, encode
+from irviz.session.file_codec import ObjectTable, decode, encode
+from irviz.session.session_file import FORMAT, SessionFileError, load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.schedules.schedule_step import ScheduleStep

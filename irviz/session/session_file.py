@@ -21,37 +21,43 @@ import tvm
 from tvm import ir
 
 from irviz.atomic_write import atomic_write
-from irviz.errors import LoadError, SaveError
+from irviz.errors import LoadError, RunError, SaveError
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.module_json import TvmJsonError
-from irviz.loaders.file_errors import FileError, brief, named, one_line
+from irviz.limits import SCRIPT_SECONDS
 from irviz.loaders.file_kind import SESSION_ENTRY
 from irviz.loaders.file_limits import (
+    FileError,
+    brief,
     check_unpacked,
     max_unpacked,
     memory_share,
+    named,
+    one_line,
     open_archive,
     read_file,
 )
-from irviz.loaders.tvm_json import objects_from_json, objects_to_json
-from irviz.model.graph.graph import NodeId
-from irviz.model.graph.infer_layers import LayersByNode
-from irviz.model.graph.layers import Layer, LayerPart
+from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json, read_objects
+from irviz.model.graph.graph import Layer, LayerPart, NodeId
+from irviz.model.graph.layers import LayersByNode
 from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.saving.transform_codec import LabelOnly, describe, restore
-from irviz.session.saving.value_codec import (
+from irviz.session.file_codec import (
     EncodingError,
+    LabelOnly,
     ObjectTable,
     array_from_npy,
     array_to_npy,
     decode,
+    describe,
     encode,
+    restore,
 )
 from irviz.session.session_state import SessionState
+from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage_tree import StageTree, to_script
 from irviz.version import __version__
+from irviz.worker.supervisor import TRIES, WorkerError
 
 FORMAT = 1
 _VERSION = "irviz session"
@@ -333,11 +339,7 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-# --- archive -----------------------------------------------------------------------------------
-#
-# Write and read a zip archive of known entries, without unpacking it to disk.
-#
-# The declared names, methods and sizes are checked before anything is read.
+# --- The declared names, methods and sizes are checked before anything is read -------------------
 
 
 INDEX, OBJECTS = "index.json", "objects.json"
@@ -430,9 +432,7 @@ def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]
     return {member.filename: archive.read(member) for member in members}
 
 
-# --- layer codec -------------------------------------------------------------------------------
-#
-# Encode the layers of bindings as JSON: a list of all layers, and indices into it.
+# --- Encode the layers of bindings as JSON: a list of all layers, and indices into it ------------
 
 
 def encode_layers(layers: Mapping[str, LayersByNode]) -> dict[str, object]:
@@ -466,3 +466,23 @@ def decode_layers(data: object) -> dict[str, LayersByNode]:
         }
     except (msgspec.ValidationError, IndexError) as failure:
         raise EncodingError(f"its layers cannot be read: {failure}") from None
+
+
+def script_in_worker(stages: Sequence[Stage], state: SessionState) -> PythonScript:
+    """Return the script that recreates the last stage of a path, as `to_script` does.
+
+    The stages are sent as the entries of a session file. Raises RunError if writing takes too long
+    or ends the worker, and SessionFileError if a stage cannot be sent.
+    """
+    tree = StageTree(tuple(stages), stages[-1].id, 1 + max(int(stage.id) for stage in stages))
+    function = next(name for stage in stages for name in drawable_functions(stage.module))
+    entries = encode_session(SessionState(tree, function, CallInputs(), state.run_config))
+    try:
+        return TRIES.call(_write_script, entries, seconds=SCRIPT_SECONDS * len(stages))
+    except WorkerError as failure:
+        raise RunError(f"the script could not be written: {failure}") from failure
+
+
+def _write_script(entries: Mapping[str, bytes]) -> PythonScript:
+    """Write the script. Runs in the worker."""
+    return to_script(decode_session(entries, "the session", read_objects).tree.stages)

@@ -174,9 +174,7 @@ def short_line(text: str) -> str:
     return (line if len(line) <= 80 else f"{line[:79]}…") or "(no name)"
 
 
-# --- pass hooks --------------------------------------------------------------------------------
-#
-# Log every pass that a thread runs, in any PassContext.
+# --- Log every pass that a thread runs, in any PassContext ---------------------------------------
 #
 # Contexts do not inherit instruments from each other. So while there is a log, entering a context
 # adds our instruments to it, and leaving it removes them again.

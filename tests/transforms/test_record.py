@@ -11,7 +11,7 @@ from tvm.ir.transform import Pass, PassContext
 from tvm_ffi import structural_equal, structural_hash
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
-from irviz.transforms.recordings.recording import Recording, record_passes
+from irviz.transforms.recording import Recording, record_passes
 
 HOOKED = [
     (PassContext, "__enter__"),
@@ -505,7 +505,7 @@ class Clock:
 
 def test_times_add_up_and_leave_the_recording_and_other_instruments_out(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("irviz.transforms.recordings.pass_log.perf_counter", clock)
+    monkeypatch.setattr("irviz.transforms.pass_log.perf_counter", clock)
 
     @tvm.instrument.pass_instrument
     class Slow:

@@ -13,13 +13,11 @@ from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.pass_log import PassRun
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.recordings.pass_log import PassRun
-from irviz.transforms.recordings.recorded_stages import OUTSIDE, RecordedPass, stages_of
-from irviz.transforms.recordings.recording import record_passes
-from irviz.transforms.stage import Stage
+from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes, stages_of
+from irviz.transforms.stage import Stage, Transform
 from irviz.transforms.stage_tree import path, replay, to_script
-from irviz.transforms.transform import Transform
 from irviz.units import format_duration
 
 
@@ -103,12 +101,8 @@ def test_a_new_module_that_says_the_same_is_no_change():
 
 @pytest.mark.build
 def test_nothing_is_compared_while_passes_run(monkeypatch):
-    monkeypatch.setattr(
-        "irviz.transforms.recordings.pass_log.structural_equal", lambda *_: pytest.fail("now")
-    )
-    monkeypatch.setattr(
-        "irviz.transforms.recordings.recorded_stages.structural_equal", lambda *_: 1 / 0
-    )
+    monkeypatch.setattr("irviz.transforms.pass_log.structural_equal", lambda *_: pytest.fail("now"))
+    monkeypatch.setattr("irviz.transforms.recording.structural_equal", lambda *_: 1 / 0)
     with record_passes() as recording:
         tvm.compile(MyModule, "llvm")
     assert len(list(recording.walk())) == 79

@@ -21,15 +21,14 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule as MmRelu
 from irviz.errors import TransformError
-from irviz.session.saving.session_file import SessionFileError
-from irviz.session.saving.transform_codec import LabelOnly, describe, restore
-from irviz.session.saving.value_codec import EncodingError
+from irviz.session.file_codec import EncodingError, LabelOnly, describe, restore
 from irviz.session.session import Session
+from irviz.session.session_file import SessionFileError
 from irviz.transforms.passes.catalog import register_pass
 from irviz.transforms.passes.pass_call import PassCall, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError
-from irviz.transforms.schedules.index_map import IndexMapText
+from irviz.transforms.schedules.schedule_step import IndexMapText
 from irviz.transforms.stage import Stage
 
 pytestmark = pytest.mark.worker

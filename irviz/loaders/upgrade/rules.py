@@ -1,9 +1,10 @@
-"""Rewrite Relax: functions in TVMScript, calls of operators and kernels, Python that builds IR."""
+"""Rewrite old TVM programs: PrimFuncs, Relax, and the Python that builds and schedules them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import count
 from typing import Final
 
 import libcst as cst
@@ -12,12 +13,186 @@ from irviz.loaders.upgrade.dotted_names import (
     SPACED,
     CallSite,
     DottedNames,
+    callee,
     keyword,
     keyword_arg,
+    parts,
     with_arg,
     with_keywords,
 )
-from irviz.loaders.upgrade.function_context import Function
+
+_BLOCKS = ("T.block", "T.sblock")
+_EXPRESSIONS = ("tvm.relax.testing.nn.Parameter", "tvm.relax.Var", "tvm.relax.const")
+_IR_MODULES = ("tvm.script.ir_module", "I.ir_module")
+
+
+@dataclass
+class Function:
+    """A function of the text; its kind is "prim", "relax", or "" for a Python function.
+
+    `old` tells whether a PrimFunc is in an earlier dialect. `module` is the enclosing class, and
+    `cls` the body's name for it.
+    """
+
+    kind: str
+    old: bool = False
+    module: str = ""
+    siblings: frozenset[str] = frozenset()
+    cls: str = ""
+    uses_cls: bool = False
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A class, the names of its functions, and attributes like `self.bias` that are expressions."""
+
+    node: cst.ClassDef
+    functions: frozenset[str]
+    expressions: frozenset[str]
+
+    @staticmethod
+    def of(node: cst.ClassDef, names: DottedNames) -> Owner:
+        """Return a class with what its body says."""
+        functions = (each for each in node.body.body if isinstance(each, cst.FunctionDef))
+        expressions = (
+            ".".join(parts(target.target))
+            for each in every(node, cst.Assign)
+            if isinstance(each.value, cst.Call) and names.meaning(each.value.func) in _EXPRESSIONS
+            for target in each.targets
+            if isinstance(target.target, cst.Attribute)
+        )
+        return Owner(node, frozenset(each.name.value for each in functions), frozenset(expressions))
+
+
+def function_of(node: cst.FunctionDef, names: DottedNames, owner: Owner | None) -> Function:
+    """Return the kind and the context of a function, from its decorators and its body."""
+    for decorator in node.decorators:
+        meaning = names.meaning(callee(decorator.decorator))
+        if meaning == "T.prim_func":
+            return Function("prim", old=_is_old(node, decorator.decorator, names))
+        if meaning == "R.function":
+            return _relax_function(node, names, owner)
+    return Function("")
+
+
+def _relax_function(node: cst.FunctionDef, names: DottedNames, owner: Owner | None) -> Function:
+    decorators = [] if owner is None else [callee(each.decorator) for each in owner.node.decorators]
+    if owner is None or not any(names.meaning(each) in _IR_MODULES for each in decorators):
+        return Function("relax")
+    module = owner.node.name.value
+    cls = _module_alias(node, module)
+    if not cls:
+        used = {each.value for each in every(node, cst.Name)}
+        candidates = (f"cls{number}" if number > 1 else "cls" for number in count(1))
+        cls = next(name for name in candidates if name not in used)
+        return Function("relax", module=module, siblings=owner.functions, cls=cls)
+    return Function("relax", siblings=owner.functions, cls=cls)
+
+
+def _module_alias(node: cst.FunctionDef, module: str) -> str:
+    """Return the alias of the module in a function's body, or ""."""
+    for statement in every(node.body, cst.Assign):
+        value, target = statement.value, statement.targets[0].target
+        if isinstance(value, cst.Name) and value.value == module and isinstance(target, cst.Name):
+            return target.value
+    return ""
+
+
+def _is_old(node: cst.FunctionDef, decorator: cst.BaseExpression, names: DottedNames) -> bool:
+    """Tell whether a PrimFunc is in an earlier dialect."""
+    if isinstance(decorator, cst.Call) and any(keyword(arg) == "s_tir" for arg in decorator.args):
+        return False
+    target = callee(decorator)
+    if names.root(target) == "tvm.script.tir" or parts(target)[:3] == ["tvm", "script", "tir"]:
+        return True
+    return any(names.meaning(each) in _BLOCKS for each in every(node.body, cst.Attribute))
+
+
+def every(node: cst.CSTNode, kind: type[cst.CSTNodeT]) -> Iterator[cst.CSTNodeT]:
+    """Yield every node of a class in a tree, the root included."""
+    # not by `children`, which libcst finds by making a copy of the node
+    left: list[object] = [node]
+    while left:
+        each = left.pop()
+        if isinstance(each, kind):
+            yield each
+        if isinstance(each, cst.CSTNode):
+            left.extend(getattr(each, one.name) for one in reversed(fields(each)))
+        elif isinstance(each, list | tuple):
+            left.extend(reversed(each))
+
+
+_PROXIES = ("T.Buffer", "R.Tensor")
+
+
+def rewrite_decorator(node: cst.Decorator) -> cst.Decorator:
+    """Return an old PrimFunc's decorator with today's option for functions with blocks."""
+    called = node.decorator
+    flag = keyword_arg("s_tir", cst.Name("True"))
+    if isinstance(called, cst.Call):
+        return node.with_changes(decorator=called.with_changes(args=with_arg(called.args, flag)))
+    return node.with_changes(decorator=cst.Call(called, [flag]))
+
+
+def rewrite_subscript(
+    node: cst.Subscript, updated: cst.Subscript, names: DottedNames
+) -> cst.BaseExpression:
+    """Return `T.Buffer[shape, dtype]` as a call, and any other subscript unchanged."""
+    if names.meaning(node.value) not in _PROXIES and not (
+        isinstance(node.value, cst.Name)
+        and node.value.value == "Tensor"
+        and not names.bound(node.value)
+    ):
+        return updated
+    args = []
+    for element in updated.slice:
+        if not isinstance(element.slice, cst.Index) or element.slice.star:
+            return updated
+        args.append(cst.Arg(element.slice.value, comma=element.comma))
+    return cst.Call(
+        updated.value,
+        args,
+        lpar=updated.lpar,
+        rpar=updated.rpar,
+        whitespace_before_args=updated.lbracket.whitespace_after,
+    )
+
+
+def rewrite_prim_func_call(node: cst.Call, meaning: str, function: Function) -> cst.Call:
+    """Return a call in an old PrimFunc in today's form."""
+    if not function.old:
+        return node
+    if meaning == "T.alloc_buffer" and isinstance(node.func, cst.Attribute):
+        func = node.func.with_changes(attr=cst.Name("sblock_alloc_buffer"))
+        return node.with_changes(func=func)
+    if meaning == "T.match_buffer":
+        return node.with_changes(args=[_alignment(arg) for arg in node.args])
+    return _func_attr(node) if meaning == "T.func_attr" else node
+
+
+def _alignment(arg: cst.Arg) -> cst.Arg:
+    """Return `align=128`, by which all memory was aligned once, as today's 64."""
+    if keyword(arg) == "align" and arg.value.deep_equals(cst.Integer("128")):
+        return arg.with_changes(value=cst.Integer("64"))
+    return arg
+
+
+def _func_attr(node: cst.Call) -> cst.Call:
+    """Return an old PrimFunc's attributes with the prefix `tirx.` instead of `tir.`."""
+    attributes = node.args[0].value if len(node.args) == 1 else None
+    if not isinstance(attributes, cst.Dict):
+        return node
+    elements = [
+        element.with_changes(key=cst.SimpleString(element.key.value.replace("tir.", "tirx.", 1)))
+        if isinstance(element, cst.DictElement)
+        and isinstance(element.key, cst.SimpleString)
+        and element.key.value[1:].startswith("tir.")
+        else element
+        for element in attributes.elements
+    ]
+    whole = attributes.with_changes(elements=elements)
+    return node.with_changes(args=[node.args[0].with_changes(value=whole)])
+
 
 # --- functions in TVMScript ---------------------------------------------------------------------
 
@@ -373,3 +548,109 @@ _CALL_RULES: Final[Mapping[str, Callable[[CallSite], cst.Call]]] = {
     "tvm.relax.op.dense": _dense,
     "tvm.relax.op.nn.dense": _dense,
 }
+
+
+_BUILDS: Final = (
+    "tvm.build",
+    "tvm.tirx.build",
+    "tvm.compile",
+    "tvm.relax.build",
+    "tvm.relax.vm.build",
+    "tvm.target.Target",
+)
+_VM_BUILDS: Final = ("tvm.relax.vm.build", "tvm.relax.vm_build.build")
+# Methods of schedules and modules, with the arguments that they had; no other object has them.
+_METHODS: Final = {"get_block": "get_sblock"}
+_METHODS_WITHOUT_ARGUMENTS: Final = {"get_source": "inspect_source"}
+_METHOD_KEYWORDS: Final = {"blockize": {"loop": "target"}}
+_CONSTANTS: Final = ("relay.Constant", "relax.Constant", "relax.expr.Constant")
+
+
+def rewrite_python_call(site: CallSite) -> cst.Call:
+    """Return a call of TVM's Python API in today's form."""
+    old, new, meaning = site.old.args, site.new, site.meaning
+    if meaning in _VM_BUILDS:
+        is_plain = len(old) <= 2 and all(keyword(arg) in ("", "mod", "target") for arg in old)
+        function = "tvm.compile" if is_plain else "tvm.relax.build"
+        new = new.with_changes(func=site.spelled(function))
+    if meaning == "tvm.build" and len(old) > 1 and isinstance(old[1].value, cst.List):
+        site.add_note(
+            "tvm.build", "a schedule of tensor expressions was built; build its PrimFunc instead"
+        )
+        return new
+    if meaning == "tvm.device" and new.args and _is_llvm(old[0].value, site.names):
+        return new.with_changes(
+            args=[new.args[0].with_changes(value=cst.SimpleString('"cpu"')), *new.args[1:]]
+        )
+    args = [
+        arg.with_changes(value=_target(arg.value)) if _is_target(meaning, index, arg) else arg
+        for index, arg in enumerate(new.args)
+    ]
+    return new.with_changes(args=args)
+
+
+def _is_target(meaning: str, index: int, arg: cst.Arg) -> bool:
+    if arg.keyword is not None:
+        return keyword(arg) == "target"
+    return (meaning in _BUILDS and index == 1) or (meaning == "tvm.target.Target" and index == 0)
+
+
+def _is_llvm(node: cst.BaseExpression, names: DottedNames) -> bool:
+    """Tell whether a device is given by the name of the target for this machine's processor."""
+    if isinstance(node, cst.Name):
+        texts = names.texts(node)
+    else:
+        texts = [str(node.evaluated_value)] if isinstance(node, cst.SimpleString) else []
+    return bool(texts) and all(text.split()[:1] == ["llvm"] for text in texts)
+
+
+def _target(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return `"llvm -num-cores=1"` as a dictionary, today's form of a target with options."""
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    if not isinstance(value, str) or " -" not in value:
+        return node
+    kind, *options = value.split()
+    if any(not option.startswith("-") or "=" not in option for option in options):
+        return node
+    items = [f'"kind": "{kind}"']
+    for option in options:
+        name, _, text = option.lstrip("-").partition("=")
+        texts = ", ".join(f'"{each}"' for each in text.split(","))
+        listed = name in ("keys", "mattr", "libs")
+        items.append(f'"{name}": ' + (f"[{texts}]" if listed else _number(text)))
+    return cst.parse_expression(f"{{{', '.join(items)}}}")
+
+
+def _number(text: str) -> str:
+    return text if text.isascii() and text.isdecimal() else f'"{text}"'
+
+
+def rewrite_method(new: cst.Call) -> cst.Call:
+    """Return a call of a method of a schedule or a module by today's names."""
+    func = new.func
+    if not isinstance(func, cst.Attribute):
+        return new
+    name = func.attr.value
+    methods = _METHODS if new.args else _METHODS_WITHOUT_ARGUMENTS
+    args = with_keywords(new.args, _METHOD_KEYWORDS.get(name, {}))
+    func = func.with_changes(attr=cst.Name(methods.get(name, name)))
+    return new.with_changes(func=func, args=args)
+
+
+def rewrite_metadata(node: cst.Subscript) -> cst.Subscript | None:
+    """Return a table of constants under the name that TVM prints today, or None if it is none.
+
+    TVM printed it as `meta[relay.Constant]` or `metadata["relax.expr.Constant"]`.
+    """
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    if not isinstance(node.value, cst.Name) or not isinstance(index, cst.Index):
+        return None
+    name: object = None
+    if node.value.value == "meta":
+        name = ".".join(parts(index.value))
+    elif node.value.value == "metadata" and isinstance(index.value, cst.SimpleString):
+        name = index.value.evaluated_value
+    if name not in _CONSTANTS:
+        return None
+    new = cst.SubscriptElement(cst.Index(cst.SimpleString('"ir.GenericConst"')))
+    return node.with_changes(value=cst.Name("metadata"), slice=[new])

@@ -1,0 +1,509 @@
+"""The exercises of notebooks/end_to_end.ipynb."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pkgutil import resolve_name
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from tvm import ir, relax, s_tir, te, tirx
+
+from irviz.course.check.answers import (
+    WrongAnswerError,
+    call_answer,
+    exercise,
+    expect_close,
+    expect_module,
+    expressions,
+    operators,
+    random_arrays,
+    run,
+    transform,
+)
+from irviz.course.digits import digits, mlp_params
+from irviz.course.mlp import MyModuleHighLevel
+from irviz.course.te_functions import batch_matmul_relu
+from irviz.ir.module_functions import prim_funcs, relax_functions
+from irviz.ir.statements import used_vars, walk_statements
+from irviz.model.graph.graph import Resolution
+from irviz.session.session import Session
+
+_SIZES = (128, 7)
+
+
+@exercise(
+    "Another activation",
+    "A PrimFunc of X and Y, of the shape (1, n) for any n, that writes max(x, 0.1x).",
+)
+def leaky_relu(answer: tirx.PrimFunc) -> str:
+    """Check a PrimFunc that computes a leaky ReLU."""
+    if not isinstance(answer, tirx.PrimFunc):
+        raise WrongAnswerError(
+            f"The answer is {type(answer).__name__}: {answer!r}.",
+            "relu0 of MyModule is a PrimFunc to begin with: MyModule['relu0'].",
+        )
+    module = ir.IRModule({"leaky_relu": answer})
+    for size in _SIZES:
+        (x,) = random_arrays(size, x=(1, size)).values()
+        name = answer.params[0].name
+        outputs = Session(module, function="leaky_relu", inputs={name: x}).run().outputs
+        expect_close(
+            outputs[0][0],
+            np.maximum(x, np.float32(0.1) * x),
+            f"Y, for n = {size},",
+            "Negative numbers are not 0 now, but a tenth of what they were.",
+        )
+    return f"It computes max(x, 0.1x), for n = {' and n = '.join(map(str, _SIZES))}."
+
+
+@exercise(
+    "The other mixture",
+    "A module whose main calls the library's env.linear for the first layer, and PrimFuncs of the "
+    "module for the ReLU and the last layer.",
+)
+def other_mixture(answer: ir.IRModule) -> str:
+    """Check a module that leaves the first layer of the MLP to the library."""
+    images = digits().images[:8]
+    session = Session(expect_module(answer), params=mlp_params(), inputs=images)
+    calls = [node for node in session.graph().nodes if node.callee]
+    found = [node.resolution for node in calls]
+    if found != [Resolution.LIBRARY, Resolution.PRIM_FUNC, Resolution.PRIM_FUNC]:
+        words = ", ".join(
+            f"{node.callee} ({node.resolution.value.replace('_', ' ')})"
+            for node in calls
+            if node.resolution
+        )
+        raise WrongAnswerError(
+            f"main calls {words or 'nothing'}.",
+            "MyModuleMixture has it the other way round: exchange the names of its callees.",
+        )
+    w0, b0, w1, b1 = mlp_params().values()
+    expect_close(
+        session.run().outputs[0][:, 0],
+        np.maximum(images @ w0.T + b0, 0) @ w1.T + b1,
+        "main",
+        "Do all three calls get the parameters that they got before?",
+    )
+    return "main calls env.linear and two PrimFuncs, and computes what the MLP computes."
+
+
+_LAYERS = ((1, 3, 4), (2, 5, 3))
+_SLOPES = (0.1, 0.5)
+
+
+@exercise(
+    "A linear layer",
+    "A function of tensors x (n, k), w (m, k) and b (m,) that returns the tensor expression "
+    "x @ w.T + b.",
+)
+def te_linear(answer: Callable[..., Any]) -> str:
+    """Check a tensor expression of a linear layer."""
+    for n, k, m in _LAYERS:
+        arrays = random_arrays(0, x=(n, k), w=(m, k), b=(m,))
+        inputs = [te.placeholder(one.shape, "float32", name) for name, one in arrays.items()]
+        made = call_answer(answer, *inputs)
+        if not isinstance(made, te.Tensor):
+            raise WrongAnswerError(
+                f"The answer returned {type(made).__name__}: {made!r}.",
+                "te.compute(shape, lambda i, j: …) makes a tensor; return it.",
+            )
+        prim_func = call_answer(te.create_prim_func, [*inputs, made])
+        expect_close(
+            run(ir.IRModule({"linear": prim_func}), arrays, "linear"),
+            arrays["x"] @ arrays["w"].T + arrays["b"],
+            f"The layer of {k} inputs and {m} outputs",
+            "w is (m, k): which of its axes is summed over?",
+        )
+    return "It computes x @ w.T + b for layers of any size."
+
+
+@exercise(
+    "A rule for LeakyReLU",
+    "A rule(builder, operands, module) that emits max(x, slope · x), with the slope of the module.",
+)
+def leaky_relu_rule(answer: Callable[..., Any]) -> str:
+    """Check a rule of the importer for torch.nn.LeakyReLU."""
+    arrays = random_arrays(0, x=(2, 3))
+    x = arrays["x"]
+    for slope in _SLOPES:
+        builder = relax.BlockBuilder()
+        parameter = relax.Var("x", relax.TensorType(x.shape, "float32"))
+        with builder.function("main", [parameter]):
+            with builder.dataflow():
+                layer = SimpleNamespace(negative_slope=slope)
+                value = call_answer(answer, builder, [parameter], layer)
+                if not isinstance(value, relax.Var):
+                    raise WrongAnswerError(
+                        f"The rule returned {type(value).__name__}: {value!r}.",
+                        "builder.emit(…) and builder.emit_te(…) return a variable; return it.",
+                    )
+                result = builder.emit_output(value)
+            builder.emit_func_output(result)
+        expect_close(
+            run(builder.get(), arrays),
+            np.maximum(x, np.float32(slope) * x),
+            f"With a slope of {slope}, the result",
+            "module.negative_slope is what negative numbers are multiplied by.",
+        )
+    return f"It computes max(x, slope · x), for slopes of {' and '.join(map(str, _SLOPES))}."
+
+
+_CALL_TIR = "relax.call_tir"
+
+
+@exercise(
+    "The last pure program",
+    "The module of the MLP in which all seven operators are call_tir of PrimFuncs, and nothing "
+    "has been allocated yet.",
+)
+def pure_calls(answer: ir.IRModule) -> str:
+    """Check a module of the recording, or any other that says the same."""
+    found = operators(expect_module(answer), "main")
+    if found != Counter({_CALL_TIR: 7}):
+        raise WrongAnswerError(
+            f"main has {_named(found)}.",
+            "Which pass turns operators into call_tir, and which takes call_tir away?",
+        )
+    _expect_scores(answer)
+    return "main has seven call_tir, each of a PrimFunc, and computes what the MLP computes."
+
+
+@exercise(
+    "A pipeline of your own",
+    "A pass that lowers the MLP to at most four call_tir of PrimFuncs, and leaves no operator.",
+)
+def fused_pipeline(answer: Callable[..., Any]) -> str:
+    """Check a pass that lowers the MLP and fuses its layers."""
+    made = transform(answer, MyModuleHighLevel)
+    found = operators(made, "main")
+    if set(found) != {_CALL_TIR}:
+        raise WrongAnswerError(
+            f"main has {_named(found)}.",
+            "LegalizeOps makes call_tir; FuseTIR makes one PrimFunc of a fused function.",
+        )
+    if found[_CALL_TIR] > 4:
+        raise WrongAnswerError(
+            f"main has {_named(found)}.",
+            "FuseOps fuses only what AnnotateTIROpPattern has looked at before.",
+        )
+    _expect_scores(made)
+    return f"main has {_named(found)}, and computes what the MLP computes."
+
+
+def _expect_scores(module: ir.IRModule) -> None:
+    if not prim_funcs(module):
+        raise WrongAnswerError(
+            "The module has no PrimFunc.", "A call of a PrimFunc needs it in the same module."
+        )
+    arrays = {"x": digits().images[:1], **mlp_params()}
+    expect_close(
+        run(module, arrays),
+        run(MyModuleHighLevel, arrays),
+        "main",
+        "Compare stages in a session: first_difference names the node.",
+    )
+
+
+def _named(found: Counter[str]) -> str:
+    """Return operators with their counts, for a sentence."""
+    counts = (f"{count} {name or 'calls of the runtime'}" for name, count in found.items())
+    return ", ".join(counts).replace("GlobalVar", "calls of functions") or "no call at all"
+
+
+_ROUNDING = 5e-3
+"""The largest error that float16 explains, in units of the largest score."""
+
+
+@exercise(
+    "Half the memory only",
+    "A pass after which the MLP has four constants of float16, all operators still compute in "
+    "float32, and the scores are those of before but for rounding.",
+)
+def half_weights(answer: Callable[..., Any]) -> str:
+    """Check a pass that stores the weights of the MLP in float16."""
+    made = transform(answer, _bound_mlp())
+    kept = [one.ty.dtype for one in expressions(made, ir.GenericConst)]
+    if len(kept) != len(mlp_params()) or {*map(str, kept)} != {"float16"}:
+        raise WrongAnswerError(
+            f"The constants are {', '.join(map(str, kept)) or 'gone'}.",
+            "visit_generic_const_ gets each constant; constant.value.numpy() is its array.",
+        )
+    for call in expressions(made, ir.Call):
+        if call.op.name != "relax.astype" and str(call.ty.dtype) != "float32":
+            raise WrongAnswerError(
+                f"{call.op.name} computes in {call.ty.dtype}.",
+                "What takes the place of a constant has to be float32: cast it back.",
+            )
+    return f"The weights take half the memory. {_expect_rounded_scores(made)}"
+
+
+@exercise(
+    "Exact sums",
+    "A pass after which both matmul of the MLP take float16 and give float32, and the scores are "
+    "those of before but for rounding.",
+)
+def exact_sums(answer: Callable[..., Any]) -> str:
+    """Check a pass that casts the operands of products, but not their results."""
+    made = transform(answer, _bound_mlp())
+    products = [call for call in expressions(made, ir.Call) if call.op.name == "relax.matmul"]
+    if len(products) != 2:
+        raise WrongAnswerError(
+            f"The module has {operators(made)['relax.matmul']} matmul.",
+            "Leave the products in, and cast their operands.",
+        )
+    for call in products:
+        given = [str(each.ty.dtype) for each in call.args]
+        if given != ["float16", "float16"] or str(call.ty.dtype) != "float32":
+            raise WrongAnswerError(
+                f"A matmul takes {' and '.join(given)}, and gives {call.ty.dtype}.",
+                "matmul has an out_dtype, and so has ToMixedPrecision.",
+            )
+    return f"Both products add up in float32. {_expect_rounded_scores(made)}"
+
+
+def _bound_mlp() -> ir.IRModule:
+    return relax.transform.BindParams("main", mlp_params())(MyModuleHighLevel)
+
+
+def _expect_rounded_scores(module: ir.IRModule) -> str:
+    """Return how far the scores of some digits are from those in float32."""
+    image = {"x": digits().images[:1]}
+    expected = run(_bound_mlp(), image)
+    error = float(np.abs(run(module, image) - expected).max() / np.abs(expected).max())
+    if not error <= _ROUNDING:
+        raise WrongAnswerError(
+            f"The scores of a digit differ by {error:.1%} of the largest.",
+            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in their place?",
+        )
+    return f"The scores of a digit differ by {error:.2%} of the largest."
+
+
+_OPS: Final = relax.op
+
+_SUMS: Final[dict[str, Callable[..., Any]]] = {
+    "x * y + z": lambda op, x, y, z: op.add(op.multiply(x, y), z),
+    "z + x * y": lambda op, x, y, z: op.add(z, op.multiply(x, y)),
+    "x * y + y * z": lambda op, x, y, z: op.add(op.multiply(x, y), op.multiply(y, z)),
+    "(x + y) * z": lambda op, x, y, z: op.multiply(op.add(x, y), z),
+}
+"""Each written once, for Relax's operators and for NumPy's functions."""
+
+
+@exercise(
+    "Either operand",
+    "A pass that makes one ewise_fma of a multiplication and an addition, whichever operand of "
+    "the addition the product is, and leaves everything else as it is.",
+)
+def multiply_add(answer: Callable[..., Any]) -> str:
+    """Check a pass that fuses x * y + z and z + x * y."""
+    arrays = random_arrays(0, x=(3, 4), y=(3, 4), z=(3, 4))
+    for text, build in _SUMS.items():
+        made = transform(answer, _module(lambda *inputs, build=build: build(_OPS, *inputs), arrays))
+        lowered = relax.transform.LegalizeOps({"relax.ewise_fma": _lower_fma})(made)
+        expect_close(
+            run(lowered, arrays),
+            build(np, *arrays.values()),
+            f"After the pass, {text}",
+            "ewise_fma(a, b, c) is a * b + c: which variable belongs in which place?",
+        )
+        found = operators(made, "main")
+        wanted = 0 if text.startswith("(") else 1
+        if found["relax.ewise_fma"] != wanted:
+            raise WrongAnswerError(
+                f"{text} became {found['relax.ewise_fma']} ewise_fma and has "
+                f"{found['relax.add']} add.",
+                "Look up the value of each operand: the product can be args[0] or args[1]."
+                if wanted
+                else "Only an addition of a product may be rewritten.",
+            )
+    return "All sums of a product are one ewise_fma, and all results are as before."
+
+
+@exercise(
+    "Only where nobody else needs it",
+    "A pass that fuses a linear layer with its ReLU, but computes no product twice where the "
+    "product is used outside too.",
+)
+def fuse_unless_shared(answer: Callable[..., Any]) -> str:
+    """Check a pass that fuses linear layers with ReLU, unless a value inside has other users."""
+    from irviz.course.mlp import MyModuleHighLevel
+
+    arrays = {"x": digits().images[:1], **mlp_params()}
+    for name, module in {
+        "the MLP": MyModuleHighLevel,
+        "the network with a shared product": _module(_shared_product, arrays),
+    }.items():
+        made = transform(answer, module)
+        expect_close(
+            run(made, arrays), run(module, arrays), f"After the pass, {name}",
+            "Compare stages in a session: first_difference names the node.",
+        )  # fmt: skip
+        before, after = (operators(each)["relax.matmul"] for each in (module, made))
+        if after > before:
+            raise WrongAnswerError(
+                f"{name} has {after} matmul, and had {before}.",
+                "relax.analysis.udchain(block) has the users of each variable: are all inside?",
+            )
+        layer = {"relax.permute_dims", "relax.matmul", "relax.add", "relax.nn.relu"}
+        found = [operators(made, each) for each in relax_functions(made) if each != "main"]
+        if name == "the MLP" and Counter(layer) not in found:
+            inside = "; ".join(", ".join(sorted(each.elements())) for each in found)
+            raise WrongAnswerError(
+                f"In {name}, the functions beside main have: {inside or 'nothing'}.",
+                "Its first layer is to be one function: nothing in it is used outside.",
+            )
+    return "The MLP's first layer is one call, and the shared product is computed once."
+
+
+def _module(build: Callable[..., relax.Expr], arrays: dict[str, Any]) -> ir.IRModule:
+    """Return a module with a `main` of parameters like these arrays."""
+    builder = relax.BlockBuilder()
+    parameters = [
+        relax.Var(name, relax.TensorType(array.shape, str(array.dtype)))
+        for name, array in arrays.items()
+    ]
+    with builder.function("main", parameters):
+        with builder.dataflow():
+            result = builder.emit_output(builder.normalize(build(*parameters)))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def _shared_product(
+    x: relax.Var, w0: relax.Var, b0: relax.Var, w1: relax.Var, b1: relax.Var
+) -> relax.Expr:
+    """Return the MLP with x @ w0.T added once more after the ReLU."""
+    product = _OPS.matmul(x, _OPS.permute_dims(w0))
+    hidden = _OPS.add(_OPS.nn.relu(_OPS.add(product, b0)), product)
+    return _OPS.add(_OPS.matmul(hidden, _OPS.permute_dims(w1)), b1)
+
+
+def _lower_fma(builder: relax.BlockBuilder, call: ir.Call) -> relax.Expr:
+    def fma(a: te.Tensor, b: te.Tensor, c: te.Tensor) -> te.Tensor:
+        return te.compute(a.shape, lambda *place: a(*place) * b(*place) + c(*place))
+
+    return builder.call_te(fma, *call.args)
+
+
+@exercise(
+    "Whole rows",
+    "A schedule of mm_relu with three loops around block Y, from outside to inside i, k, j.",
+)
+def loop_order(answer: Callable[..., Any]) -> str:
+    """Check a schedule of mm_relu that reorders the loops of block Y."""
+    sums = _sums(
+        _schedule(answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128))
+    )
+    order = [axis for loop in sums.loops for axis in loop.axes]
+    if order != ["vi", "vk", "vj"]:
+        raise WrongAnswerError(
+            f"From outside to inside, the loops of Y run over {', '.join(order)}.",
+            "get_loops(block) has the loops i, j and k; reorder takes them as they are to be.",
+        )
+    return "The loops are i, k, j: B and Y are walked through row by row. The result is equal."
+
+
+@exercise(
+    "A batch",
+    "A schedule in which the loop over batches is parallel and has the ReLU inside, the innermost "
+    "loop of matmul is vectorized, and the sums are set to 0 in a block of their own.",
+)
+def batch_schedule(answer: Callable[..., Any]) -> str:
+    """Check a schedule of a batch of matrix products with a ReLU."""
+    scheduled = _schedule(answer, batch_matmul_relu(), (4, 32, 32))
+    sums = _sums(scheduled)
+    outer, inner = sums.loops[0], sums.loops[-1]
+    kinds = ", ".join(
+        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
+        for loop in sums.loops
+    )
+    for is_done, given, hint in (
+        (
+            outer.statement.kind == tirx.ForKind.PARALLEL and "v_n" in outer.axes,
+            f"The loops of matmul are {kinds}.",
+            "parallel takes the outermost loop, before decompose_reduction.",
+        ),
+        (
+            inner.statement.kind == tirx.ForKind.VECTORIZED,
+            f"The loops of matmul are {kinds}.",
+            "The innermost loop must not be the sum: reorder first, then vectorize.",
+        ),
+        (
+            sums.block.init is None,
+            "The sums are still set to 0 within the loop that adds to them.",
+            "decompose_reduction(block, loop) puts that before a loop.",
+        ),
+        (
+            _loops(scheduled, "relu")[:1] == [outer.statement],
+            "The ReLU is not inside of the loop over the batches.",
+            "reverse_compute_at(block, loop) moves a block to where its input is made.",
+        ),
+    ):
+        if not is_done:
+            raise WrongAnswerError(given, hint)
+    return f"The loops of matmul are {kinds}, with the ReLU inside. The result is equal."
+
+
+class _Loop(NamedTuple):
+    """A loop, and the names of the block's axes that it runs over."""
+
+    statement: tirx.For
+    axes: tuple[str, ...]
+
+
+class _Sums(NamedTuple):
+    """The block with a reduction axis, and the loops around it, from outside."""
+
+    block: s_tir.SBlock
+    loops: tuple[_Loop, ...]
+
+
+def _schedule(
+    answer: Callable[..., Any], prim_func: tirx.PrimFunc, shape: tuple[int, ...]
+) -> tirx.PrimFunc:
+    """Return the function as the answer schedules it; it has to compute max(A @ B, 0)."""
+    arrays = random_arrays(0, A=shape, B=shape)
+    session = Session(ir.IRModule({"program": prim_func}), inputs=arrays)
+    session = call_answer(session.schedule, "program", answer)
+    if len(session.stages) == 1:
+        raise WrongAnswerError(
+            "The program is as it was: no primitive was called.",
+            "A schedule calls primitives of sch, such as sch.reorder(…); it returns nothing.",
+        )
+    expect_close(
+        session.run().outputs[0][0],
+        np.maximum(arrays["A"] @ arrays["B"], 0),
+        "The scheduled program",
+        "Take out the primitives one by one: which of them changes the result?",
+    )
+    scheduled: tirx.PrimFunc = session.current.module["program"]
+    return scheduled
+
+
+def _sums(prim_func: tirx.PrimFunc) -> _Sums:
+    found = [
+        stmt
+        for stmt, _ in walk_statements(prim_func.body)
+        if isinstance(stmt, s_tir.SBlockRealize)
+        and any(axis.iter_type == tirx.IterVar.CommReduce for axis in stmt.block.iter_vars)
+    ]
+    if len(found) != 1:
+        raise WrongAnswerError(
+            f"There are {len(found)} blocks that add to a sum.",
+            "Leave the sums in one block: rfactor is not needed here.",
+        )
+    (realize,) = found
+    loops = []
+    for loop in _loops(prim_func, realize.block.name_hint):
+        axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
+        loops.append(_Loop(loop, tuple(over)))
+    return _Sums(realize.block, tuple(loops))
+
+
+def _loops(prim_func: tirx.PrimFunc, block: str) -> list[tirx.For]:
+    schedule = s_tir.Schedule(prim_func)
+    return [schedule.get(loop) for loop in schedule.get_loops(schedule.get_sblock(block))]

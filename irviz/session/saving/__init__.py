@@ -1,1 +1,0 @@
-"""Session files: the archive, its index, and how values and transforms are stored."""

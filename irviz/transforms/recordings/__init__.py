@@ -1,1 +1,0 @@
-"""Record the passes that a block of code runs, as stages."""

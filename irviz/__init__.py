@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from irviz.model.runs.tolerance import Tolerance as Tolerance
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
-    from irviz.runtime.run import CallInputs as CallInputs
-    from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.runtime.argument_lists import CallInputs as CallInputs
     from irviz.runtime.run import forget_kernels as forget_kernels
+    from irviz.runtime.run_config import RunConfig as RunConfig
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
-    from irviz.session.node_history import Blame as Blame
+    from irviz.session.blame import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
-    from irviz.session.open_session import diff as diff
+    from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import draw as draw
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load

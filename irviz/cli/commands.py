@@ -225,7 +225,7 @@ def add_diff(commands: Commands) -> None:
 
 
 def _run_diff(options: argparse.Namespace) -> int:
-    from irviz.session.open_session import diff, recordings
+    from irviz.session.open_diff import diff, recordings
 
     both = recordings(options.before, options.after)
     if both is not None and not options.function:
@@ -418,7 +418,8 @@ def add_figures(commands: Commands) -> None:
 
 
 def _run_figures(options: argparse.Namespace) -> int:
-    from irviz.figures import check_figures, read_declarations, write_figures
+    from irviz.figures.declaration import read_declarations
+    from irviz.figures.figure_files import check_figures, write_figures
 
     figures = read_declarations(options.file)
     figures = replace(

@@ -15,26 +15,18 @@ import hmac
 import json
 import logging
 import os
-import re
 import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-import comm
 import jinja2
-import platformdirs
-from comm.base_comm import BaseComm, CommManager
 from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
-from tornado.ioloop import IOLoop
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import (
@@ -44,21 +36,23 @@ from tornado.web import (
     StaticFileHandler,
     stream_request_body,
 )
-from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from tornado.websocket import WebSocketHandler
 
-from irviz.atomic_write import atomic_write
-from irviz.cli.commands import FAILURES, demo_session, failure_words
-from irviz.cli.page_launcher import DEMO, START, PageRequest, interruptible
-from irviz.errors import SaveError
+from irviz.cli.commands import FAILURES, failure_words
+from irviz.cli.examples import EXAMPLES
+from irviz.cli.page_connection import Pages
+from irviz.cli.page_launcher import START, PageRequest, interruptible
+from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
+from irviz.cli.recent_files import add_recent_file, recent_files
 from irviz.explorer.viewer.schema import Picture
-from irviz.private_folder import private_folder, say_not_kept
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
-    from irviz.session.session import Session
+
+_log = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -134,7 +128,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",  # the address has the token
     "X-Content-Type-Options": "nosniff",
 }
-_log = logging.getLogger(__name__)
 MAX_BYTES = 2**30
 """The largest file that can be dropped onto a page, and the largest message of a page, in bytes."""
 SMALL_BYTES = 2**16
@@ -360,266 +353,3 @@ def explorer_of_page(request: PageRequest) -> Explorer:
 
 if __name__ == "__main__":
     main()
-
-
-# --- Accept connections, and close those that do not begin with the token ------------------------
-
-
-REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
-BACKLOG = 2048
-"""How many connections may wait to be accepted."""
-MOST_WAITING = 256
-"""How many accepted connections may have sent nothing; beyond it, the oldest is closed."""
-SILENT_SECONDS = 5.0
-"""How long an accepted connection may send nothing."""
-_AT_ONCE = 16
-"""How many connections are accepted before others, which have the token, are served."""
-_TOKEN = re.compile(rb"[A-Z]+ /[^\s?]*\?(?:[^\s&]*&)*token=([\w-]+)[& ]")
-_LINE_BYTES, _HEAD_BYTES = 2048, 65536
-_ANSWER = (
-    "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    f"Content-Length: {len(REFUSED)}\r\n\r\n{REFUSED}"
-).encode()
-
-
-class Listener:
-    """Passes on the connections whose first request has the token; the others cost next to nothing.
-
-    Args:
-        sockets: They listen.
-        token: The token; browsers and HTTP libraries send the line with it at once.
-        serve: Gets each connection that has the token, and its address.
-    """
-
-    def __init__(
-        self,
-        sockets: Sequence[socket.socket],
-        token: str,
-        serve: Callable[[socket.socket, tuple[Any, ...]], object],
-    ) -> None:
-        self._token, self._serve = token.encode(), serve
-        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
-        self._loop, self._has_logged = IOLoop.current(), False
-        for one in sockets:
-            self._loop.add_handler(one, self._accept, IOLoop.READ)
-
-    def _accept(self, listening: socket.socket, _: int) -> None:
-        for _ in range(_AT_ONCE):
-            try:
-                connection, address = listening.accept()
-            except BlockingIOError:
-                return
-            except OSError:  # it was closed meanwhile, or this process has too many files
-                self._make_room(0)
-                return
-            connection.setblocking(False)
-            self._make_room(MOST_WAITING - 1)
-            end = partial(self._close, connection)
-            self._waiting[connection] = asyncio.get_running_loop().call_later(SILENT_SECONDS, end)
-            self._loop.add_handler(connection, partial(self._look, address), IOLoop.READ)
-
-    def _look(self, address: tuple[Any, ...], connection: socket.socket, _: int) -> None:
-        """Pass on a connection that has sent the token, and close any other."""
-        begin = b""
-        with suppress(OSError):
-            begin = connection.recv(_LINE_BYTES, socket.MSG_PEEK)
-        given = _TOKEN.match(begin)
-        if given and hmac.compare_digest(given[1], self._token):
-            self._forget(connection)
-            self._serve(connection, address)
-            return
-        with suppress(OSError):
-            if begin:
-                connection.recv(_HEAD_BYTES)  # else the system would drop the answer
-                connection.send(_ANSWER)
-        self._close(connection)
-
-    def _make_room(self, most: int) -> None:
-        while len(self._waiting) > most:
-            if not self._has_logged:
-                self._has_logged = True
-                _log.warning("irviz: many connections without the token of the page are closed")
-            self._close(next(iter(self._waiting)))
-
-    def _close(self, connection: socket.socket) -> None:
-        self._forget(connection)
-        connection.close()
-
-    def _forget(self, connection: socket.socket) -> None:
-        self._loop.remove_handler(connection)
-        self._waiting.pop(connection).cancel()
-
-
-_TYPES = ("comm_open", "comm_msg", "comm_close")
-
-
-# --- Comms between this process's widgets and the pages that show them ---------------------------
-
-
-class Pages:
-    """The open pages: each receives the messages of all widgets, and any may answer.
-
-    A message is JSON, followed by its buffers. The page numbers its messages; messages caused by
-    one have its number as `parent`, and "idle" reports that it has been handled.
-    """
-
-    def __init__(self) -> None:
-        self._sockets: set[WebSocketHandler] = set()
-        self._loop = asyncio.get_running_loop()
-        self._manager = CommManager()
-        self._parent = ""
-
-    def connect_widgets(self, control: Callable[[BaseComm, dict[str, Any]], None]) -> None:
-        """Connect widgets created from now on to the pages.
-
-        Args:
-            control: Handles a page's request for the state of all widgets.
-        """
-        self._manager.register_target("jupyter.widget.control", control)
-        comm.get_comm_manager = lambda: self._manager
-        comm.create_comm = lambda *given, **options: PageComm(self, *given, **options)
-
-    def add(self, socket: WebSocketHandler) -> None:
-        """Start sending messages of widgets to a page."""
-        self._sockets.add(socket)
-
-    def remove(self, socket: WebSocketHandler) -> None:
-        """Stop sending messages to a page."""
-        self._sockets.discard(socket)
-
-    def hear(self, message: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Deliver a page's message to its widget."""
-        if message["type"] not in _TYPES:
-            raise ValueError(f"a page sends no {message['type']!r}, but one of {_TYPES}")
-        full = {**message, "header": {"msg_id": message["id"]}, "buffers": buffers}
-        with self._because_of(message["id"]):
-            getattr(self._manager, message["type"])(None, "", full)
-            self._tell({"type": "idle", "parent": message["id"], "buffers": 0}, [])
-
-    def say(self, message: dict[str, Any], buffers: list[bytes]) -> None:
-        """Send a widget's message to every page, from any thread."""
-        message["parent"] = self._parent
-        try:
-            is_here = asyncio.get_running_loop() is self._loop
-        except RuntimeError:  # as where a widget is deleted by another thread
-            is_here = False
-        if is_here:
-            self._tell(message, buffers)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._tell, message, buffers)
-
-    def _tell(self, message: dict[str, Any], buffers: list[bytes]) -> None:
-        if not self._sockets:
-            return
-        text = json.dumps(message, allow_nan=False)  # NaN is no JSON: the page could not read it
-        for page in tuple(self._sockets):
-            with suppress(WebSocketClosedError):  # it removes itself
-                parts: list[str | bytes] = [text, *map(bytes, buffers)]
-                for part in parts:
-                    sent = page.write_message(part, binary=isinstance(part, bytes))
-                    asyncio.ensure_future(sent).add_done_callback(asyncio.Future.exception)
-
-    @contextmanager
-    def _because_of(self, parent: str) -> Iterator[None]:
-        self._parent = parent
-        try:
-            yield
-        finally:
-            self._parent = ""
-
-
-class PageComm(BaseComm):
-    """A comm whose other end is every page."""
-
-    def __init__(self, pages: Pages, *given: Any, **options: Any) -> None:
-        self._pages = pages
-        super().__init__(*given, **options)
-
-    def publish_msg(
-        self,
-        msg_type: str,
-        data: dict[str, Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-        buffers: list[bytes] | None = None,
-        **keys: Any,
-    ) -> None:
-        """Send a message."""
-        content = {"comm_id": self.comm_id, "data": data or {}, **keys}
-        message = {"type": msg_type, "content": content, "metadata": metadata or {}}
-        self._pages.say({**message, "buffers": len(buffers or [])}, buffers or [])
-
-
-# --- What the start page offers: examples, and files that were opened lately ---------------------
-
-
-class Example(NamedTuple):
-    """A session that can be opened: what it shows, and what to do with it."""
-
-    title: str
-    words: str
-    session: Callable[[], Session]
-
-
-def _pipeline() -> Session:
-    session = demo_session("MyModuleHighLevel")
-    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
-        session = session.apply(name)
-    return session
-
-
-EXAMPLES: Mapping[str, Example] = {
-    DEMO: Example(
-        "A small neural network",
-        "Bind its weights, replace a kernel, and press Run: are the digits still right?",
-        demo_session,
-    ),
-    ":pipeline:": Example(
-        "Four passes",
-        "Step through the stages with Alt and the arrows; press d to see what each pass changed.",
-        _pipeline,
-    ),
-    ":loops:": Example(
-        "The loops of a matrix product",
-        "Split and reorder them in Schedule, and see what each step does to the time.",
-        lambda: demo_session("MyModuleStatic", "linear0"),
-    ),
-}
-"""The examples by the names that requests have for them."""
-
-
-_MOST = 10
-
-
-def recent_files() -> list[Path]:
-    """Return the recently opened files that still exist, latest first."""
-    try:
-        names = json.loads(_list().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # it is damaged
-        return []
-    if not isinstance(names, list):
-        return []
-    paths = [Path(name) for name in names if isinstance(name, str)]
-    return [path for path in paths[:_MOST] if _is_file(path)]
-
-
-def add_recent_file(path: Path) -> None:
-    """Put a file at the head of the list; if it cannot be written, this is logged once."""
-    path = path.resolve()
-    paths = [path, *(other for other in recent_files() if other != path)]
-    try:
-        private_folder(_list().parent)
-        with atomic_write(_list()) as partial:
-            partial.write_text(json.dumps([str(one) for one in paths[:_MOST]]), encoding="utf-8")
-    except (OSError, SaveError) as failure:
-        say_not_kept("list of opened files", failure)
-
-
-def _list() -> Path:
-    return platformdirs.user_state_path("irviz") / "recent.json"
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

@@ -24,8 +24,10 @@ from irviz.model.runs.trace import (
     first_divergence,
     node_differences,
 )
-from irviz.runtime.argument_lists import Inputs
-from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
+from irviz.runtime.argument_lists import CallInputs, Inputs
+from irviz.runtime.run import run
+from irviz.runtime.run_config import RunConfig
+from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
@@ -39,7 +41,7 @@ from irviz.view.text.run_results import (
     divergence_summary,
     node_path,
 )
-from irviz.worker.sandbox import default_memory_limit
+from irviz.worker.memory_limit import default_memory_limit
 from irviz.worker.supervisor import RUNS, OnProgress
 
 

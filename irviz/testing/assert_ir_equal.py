@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from irviz.explorer.html_file import save_html
-from irviz.session.open_session import diff, load
+from irviz.session.open_diff import diff
+from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 

@@ -19,8 +19,8 @@ from irviz.worker.answers import packed_call, set_answer_file
 from irviz.worker.captured_output import buffer_lines, flush_stdout
 from irviz.worker.child_process import Surroundings, end_with_parent
 from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
+from irviz.worker.memory_limit import limited_memory
 from irviz.worker.progress import ANSWER, send, set_answers
-from irviz.worker.sandbox import limited_memory
 from irviz.worker.shared_arrays import Place, UnsharedError
 
 Result = TypeVar("Result")

@@ -1,0 +1,108 @@
+"""Comms between this process's widgets and the pages that show them, over web sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import comm
+from comm.base_comm import BaseComm, CommManager
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+_TYPES = ("comm_open", "comm_msg", "comm_close")
+
+
+class Pages:
+    """The open pages: each receives the messages of all widgets, and any may answer.
+
+    A message is JSON, followed by its buffers. The page numbers its messages; messages caused by
+    one have its number as `parent`, and "idle" reports that it has been handled.
+    """
+
+    def __init__(self) -> None:
+        self._sockets: set[WebSocketHandler] = set()
+        self._loop = asyncio.get_running_loop()
+        self._manager = CommManager()
+        self._parent = ""
+
+    def connect_widgets(self, control: Callable[[BaseComm, dict[str, Any]], None]) -> None:
+        """Connect widgets created from now on to the pages.
+
+        Args:
+            control: Handles a page's request for the state of all widgets.
+        """
+        self._manager.register_target("jupyter.widget.control", control)
+        comm.get_comm_manager = lambda: self._manager
+        comm.create_comm = lambda *given, **options: PageComm(self, *given, **options)
+
+    def add(self, socket: WebSocketHandler) -> None:
+        """Start sending messages of widgets to a page."""
+        self._sockets.add(socket)
+
+    def remove(self, socket: WebSocketHandler) -> None:
+        """Stop sending messages to a page."""
+        self._sockets.discard(socket)
+
+    def hear(self, message: dict[str, Any], buffers: list[memoryview]) -> None:
+        """Deliver a page's message to its widget."""
+        if message["type"] not in _TYPES:
+            raise ValueError(f"a page sends no {message['type']!r}, but one of {_TYPES}")
+        full = {**message, "header": {"msg_id": message["id"]}, "buffers": buffers}
+        with self._because_of(message["id"]):
+            getattr(self._manager, message["type"])(None, "", full)
+            self._tell({"type": "idle", "parent": message["id"], "buffers": 0}, [])
+
+    def say(self, message: dict[str, Any], buffers: list[bytes]) -> None:
+        """Send a widget's message to every page, from any thread."""
+        message["parent"] = self._parent
+        try:
+            is_here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:  # as where a widget is deleted by another thread
+            is_here = False
+        if is_here:
+            self._tell(message, buffers)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell, message, buffers)
+
+    def _tell(self, message: dict[str, Any], buffers: list[bytes]) -> None:
+        if not self._sockets:
+            return
+        text = json.dumps(message, allow_nan=False)  # NaN is no JSON: the page could not read it
+        for socket in tuple(self._sockets):
+            with suppress(WebSocketClosedError):  # it removes itself
+                parts: list[str | bytes] = [text, *map(bytes, buffers)]
+                for part in parts:
+                    sent = socket.write_message(part, binary=isinstance(part, bytes))
+                    asyncio.ensure_future(sent).add_done_callback(asyncio.Future.exception)
+
+    @contextmanager
+    def _because_of(self, parent: str) -> Iterator[None]:
+        self._parent = parent
+        try:
+            yield
+        finally:
+            self._parent = ""
+
+
+class PageComm(BaseComm):
+    """A comm whose other end is every page."""
+
+    def __init__(self, pages: Pages, *given: Any, **options: Any) -> None:
+        self._pages = pages
+        super().__init__(*given, **options)
+
+    def publish_msg(
+        self,
+        msg_type: str,
+        data: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        buffers: list[bytes] | None = None,
+        **keys: Any,
+    ) -> None:
+        """Send a message."""
+        content = {"comm_id": self.comm_id, "data": data or {}, **keys}
+        message = {"type": msg_type, "content": content, "metadata": metadata or {}}
+        self._pages.say({**message, "buffers": len(buffers or [])}, buffers or [])

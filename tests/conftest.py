@@ -171,10 +171,10 @@ def ctrl_c() -> Iterator[None]:
 
 
 # the same cases in each run: what fails for one fails for all
-hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None, max_examples=25)
 hypothesis.settings.register_profile(
-    "quick", hypothesis.settings.get_profile("irviz"), max_examples=25
-)  # of `make check` and `make quick`
+    "deep", hypothesis.settings.get_profile("irviz"), max_examples=200
+)  # of `make deep`
 hypothesis.settings.load_profile("irviz")
 
 

@@ -9,7 +9,7 @@ CHECKED := $(JAVASCRIPT:%=%/checked)
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(os.cpu_count() + 1, 4))")
 export PYTHONDONTWRITEBYTECODE =  # each of many processes would compile irviz again
 
-.PHONY: demo js lint style prose types contracts pytest changed check quick test fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
+.PHONY: demo js lint style prose types contracts pytest changed check quick test deep fix snapshots figures docs bench fuzz package audit clean $(CHECKED)
 
 demo: $(VENV)/installed  ## open the explorer on the lecture's MLP in the browser
 	$(BIN)/irviz demo
@@ -47,15 +47,18 @@ pytest: $(VENV)/installed-dev  ## run the tests that ARGUMENTS choose
 
 changed: $(VENV)/installed-dev  ## run the tests that a change touches, workers included, without a browser
 	@tests=$$($(BIN)/python tests/changed.py) && if [ -n "$$tests" ]; then \
-	$(BIN)/python -m pytest -ra -n $(WORKERS) --hypothesis-profile=quick $$tests; fi
+	$(BIN)/python -m pytest -ra -n $(WORKERS) $$tests; fi
 
 check: lint changed  ## lint, and run the tests that a change touches: before every commit
 
-quick: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser --hypothesis-profile=quick
+quick: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests/browser
 quick: lint pytest  ## lint, and run every test that needs no build, worker, browser or torch
 
 test:  ## lint, and run every test, at once: many tests wait, for a browser or a process
 	@$(MAKE) --no-print-directory --jobs lint pytest
+
+deep: ARGUMENTS = -m hypothesis --hypothesis-profile=deep
+deep: pytest  ## run the property tests with eight times as many examples, as .ci/run does
 
 fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 	$(BIN)/ruff format .

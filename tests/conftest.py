@@ -17,24 +17,11 @@ from typing import Any, NoReturn
 
 import hypothesis
 import pytest
-from _pytest.doctest import DoctestModule
 from xdist.scheduler import LoadFileScheduling
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests alone
     _kernels = tempfile.TemporaryDirectory(prefix="kernels-of-tests-")
     os.environ["IRVIZ_KERNELS"] = _kernels.name
-
-collect_ignore = [
-    "constructs",
-    "diff_by_values.py",
-    "exchanged_folders.py",
-    "modules.py",
-    "mutants.py",
-    "oracle.py",
-    "prim_func_mutants.py",
-    "random_schedules.py",
-    "symbolic_run.py",
-]  # no tests: what the tests share
 
 # the collector would look again and again through what is imported, as long as the tests run
 gc.disable()
@@ -82,7 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileS
 
 @pytest.fixture(scope="session")
 def modules() -> ModuleType:
-    """Return tests/modules.py, the small IRModules; the tests are no package to import it from."""
+    """Return tests/modules.py, the small IRModules."""
     return _loaded("modules")
 
 
@@ -184,10 +171,10 @@ def ctrl_c() -> Iterator[None]:
 
 
 # the same cases in each run: what fails for one fails for all
-hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None, max_examples=25)
 hypothesis.settings.register_profile(
-    "quick", hypothesis.settings.get_profile("irviz"), max_examples=25
-)  # of `make check` and `make quick`
+    "deep", hypothesis.settings.get_profile("irviz"), max_examples=200
+)  # of `make deep`
 hypothesis.settings.load_profile("irviz")
 
 
@@ -203,7 +190,7 @@ def _loaded(name: str) -> ModuleType:
     Its code is run here and not by the import system, whose frames TVMScript would look through
     again and again, at every decorator.
     """
-    full_name = f"irviz_test_{name}"
+    full_name = f"tests.{name}"  # as tests import it that can do so
     if full_name not in sys.modules:
         path = Path(__file__).with_name(name)
         if path.is_dir():
@@ -222,13 +209,6 @@ def _run(full_name: str, path: Path, package: Path | None = None, *parts: Path) 
     for part in parts:
         _run(f"{full_name}.{part.stem}", part)
     exec(spec.loader.get_code(full_name), vars(loaded))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Iterator[list[pytest.Collector]]:
-    """Look for examples in docstrings in irviz alone: the tests have none."""
-    found: list[pytest.Collector] = yield
-    return [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -84,7 +84,9 @@ def test_a_link_is_refused_but_not_one_to_a_folder_above(tmp_path):
     private_folder(tmp_path / "home" / "kernels")
 
 
-@pytest.mark.parametrize("path", ["here", "~/.cache/irviz", "/", "/usr", "/dev/null/irviz"])
+@pytest.mark.parametrize(
+    "path", ["here", "~/.cache/irviz", "/", "/usr", "/dev/null/irviz", "/proc/irviz"]
+)
 def test_what_cannot_be_a_private_folder_is_refused(path):
     with pytest.raises(OSError, match=r"no full path|another user|others may|Not a dir|No such"):
         private_folder(Path(path))

@@ -53,6 +53,8 @@ def serve(
         ServeError: The server does not start, or exits unexpectedly.
         WindowError: No window can be opened here.
     """
+    if place == "window" and not has_webview():
+        _chromium()
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
@@ -209,18 +211,13 @@ def own_window(page: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _command(page: Path) -> list[str]:
     if has_webview():
         return [sys.executable, "-m", "irviz.cli.webview_window", str(os.getpid()), str(page)]
-    if browser := _chromium():
-        options = ("--no-first-run", "--no-default-browser-check", f"--window-size={_SIZE}")
-        profile = page.with_name("profile")  # else a browser that runs already would show the page
-        return [browser, f"--app={page.as_uri()}", f"--user-data-dir={profile}", *options]
-    raise WindowError(
-        "a window of its own needs pywebview (pip install 'irviz[desktop]') or Chromium, Chrome, "
-        "Edge or Brave: install one of these, or leave out --window"
-    )
+    options = ("--no-first-run", "--no-default-browser-check", f"--window-size={_SIZE}")
+    profile = page.with_name("profile")  # else a browser that runs already would show the page
+    return [_chromium(), f"--app={page.as_uri()}", f"--user-data-dir={profile}", *options]
 
 
-def _chromium() -> str | None:
-    """Return the path of a Chromium-based browser."""
+def _chromium() -> str:
+    """Return the path of a Chromium-based browser; raise WindowError where there is none."""
     for name in _BROWSERS:
         if found := shutil.which(name):
             return found
@@ -228,7 +225,13 @@ def _chromium() -> str | None:
     places = [apps / f"{name}.app" / "Contents" / "MacOS" / name for name in MAC_BROWSERS]
     for folder in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA"):
         places += [Path(os.environ[folder], end) for end in _WINDOWS if folder in os.environ]
-    return next((str(place) for place in places if place.is_file()), None)
+    for place in places:
+        if place.is_file():
+            return str(place)
+    raise WindowError(
+        "a window of its own needs pywebview (pip install 'irviz[desktop]') or Chromium, Chrome, "
+        "Edge or Brave: install one of these, or leave out --window"
+    )
 
 
 DEMO, START = ":demo:", ":start:"

@@ -80,6 +80,7 @@ def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(
     assert children() == before
 
 
+@pytest.mark.usefixtures("quick_server")
 def test_a_window_that_cannot_be_opened_gives_way_to_the_browser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_window_that_cannot_be_opened_gives_way_to_the_browser(
     assert "the window ended with code 3" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("quick_server")
 def test_ending_irviz_ends_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     browser(tmp_path, "exec /bin/sleep 60")
     before = children()
@@ -115,6 +117,7 @@ def test_ending_irviz_ends_the_window(tmp_path: Path, monkeypatch: pytest.Monkey
     assert children() == before
 
 
+@pytest.mark.usefixtures("quick_server")
 def test_pywebview_is_preferred_and_told_the_address_by_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,7 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
             other.accept()
 
 
+@pytest.mark.usefixtures("quick_server")
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monkeypatch, has_folder):
     data = tmp_path if has_folder else Path("/dev/null/irviz")

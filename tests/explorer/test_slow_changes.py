@@ -61,8 +61,6 @@ def frozen():
     """Nothing that was imported is looked at by the garbage collector, as in `irviz open`."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def labels(explorer):

@@ -10,18 +10,14 @@ from hypothesis import strategies as st
 from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
-from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
+from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.ir.calls import CallReader
 from irviz.ir.function_graph import extract
 from irviz.ir.labels import TextCache
 from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
-from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
-from irviz.transforms.passes.catalog import catalog
-from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.stage import Stage
 
 
 def uses(graph, target):
@@ -351,20 +347,3 @@ def test_every_use_is_an_edge_in_the_order_of_the_call_and_there_is_no_other(mod
 def test_reading_twice_gives_the_same(modules, data):
     mod = data.draw(modules.programs())
     assert extract(mod) == extract(mod)
-
-
-@pytest.mark.worker
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_is_read_after_every_pass(name):
-    given_stage = Stage("0", MODULES[name])
-    for entry in catalog():
-        if any(one.is_required for one in entry.parameters):
-            continue
-        stage = apply_transform(given_stage, named_pass(entry.full_name), "1")
-        for gvar, function in stage.module.functions.items():
-            if isinstance(function, relax.Function):
-                graph = extract(stage.module, gvar.name_hint)
-                known = {node.id for node in graph.nodes}
-                assert len(known) == len(graph.nodes), entry.name
-                assert {end for e in graph.edges for end in (e.source, e.target)} <= known
-                assert set(graph.outputs) <= known

@@ -53,6 +53,7 @@ def told(tmp_path):
 @pytest.fixture(scope="module")
 def lasting_server(servers, tmp_path_factory):
     """Yield a server with a key: it takes a second to start, and forks itself for each client."""
+    gc.freeze()  # or each test would wait until the collector has looked at all that there is
     server = servers.Server(servers.free_port(), tmp_path_factory.mktemp("there"), key="lab")
     yield server.start()
     server.end()

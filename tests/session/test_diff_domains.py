@@ -1,4 +1,7 @@
-"""What the blocks of a scheduled PrimFunc visit is compared with what they visited before."""
+"""What the blocks of a scheduled PrimFunc visit is compared with what they visited before.
+
+`bench/diff.py prim_func_mutants` tries 300 random schedules.
+"""
 
 import random
 
@@ -215,7 +218,7 @@ def test_a_split_of_a_large_domain_is_proved():
     assert "not known whether it visits the same: there are too many iterations" in line
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_legal_schedules_are_said_to_visit_the_same_exactly_where_they_do(seed):
     before, after, steps = random_schedule(seed)
     assert steps
@@ -223,7 +226,7 @@ def test_random_legal_schedules_are_said_to_visit_the_same_exactly_where_they_do
         assert said == is_so, steps
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_errors_planted_in_random_schedules_are_told_exactly_where_they_matter(seed):
     before, after, _ = random_schedule(seed)
     wrong = with_planted_error(after, random.Random(seed))

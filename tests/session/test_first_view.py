@@ -12,8 +12,6 @@ from irviz.model.folding.folding_limits import LIMIT
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 
-pytestmark = pytest.mark.worker
-
 FUSION = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "CallTIRRewrite")
 
 
@@ -77,7 +75,8 @@ def stacks():
 
 
 def check_stages(module):
-    session = Session(module, function="main" if "main" in module else "forward")
+    function = "main" if "main" in module else "forward"
+    session = Session(module, function=function, isolate=False)  # these passes end no process
     check(session)
     for step in FUSION:
         session = session.apply(step)

@@ -39,6 +39,7 @@ def run(
         test.write_text(TEST.format(transform=transform))
         sys.modules.pop("test_it", None)
         plain = ["-c", os.devnull, f"--rootdir={tmp_path}", "-p", "no:cacheprovider"]
+        plain += ["-p", "no:unraisableexception"]  # it collects the garbage of all tests
         code = pytest.main([*plain, "-p", "irviz.testing.pytest_plugin", "-q", *options, str(test)])
         return int(code), capsys.readouterr().out
 

@@ -6,10 +6,12 @@ PrimFunc with blocks: it is for lowered ones.
 
 import numpy as np
 import pytest
+from tvm import relax
 from tvm_ffi import structural_equal
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
+from irviz.ir.function_graph import extract
 from irviz.session.session import Session
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.arguments import symbolic_names
@@ -55,9 +57,19 @@ def _value(parameter, mod):
     return parameter.first
 
 
+def check_graphs(mod, entry):
+    for gvar, function in mod.functions.items():
+        if isinstance(function, relax.Function):
+            graph = extract(mod, gvar.name_hint)
+            known = {node.id for node in graph.nodes}
+            assert len(known) == len(graph.nodes), entry
+            assert {end for e in graph.edges for end in (e.source, e.target)} <= known, entry
+            assert set(graph.outputs) <= known, entry
+
+
 @pytest.mark.worker
 @pytest.mark.parametrize("name", MODULES)
-def test_every_entry_makes_a_stage_of_every_module(name, tmp_path, capfd):
+def test_every_entry_makes_a_stage_of_every_module_which_is_read(name, tmp_path, capfd):
     mod = MODULES[name]
     given = Stage("0", mod)
     text = mod.script(show_meta=True)
@@ -73,6 +85,7 @@ def test_every_entry_makes_a_stage_of_every_module(name, tmp_path, capfd):
             errors[entry.full_name] = stage.error
         else:
             assert stage.module.script(), entry.full_name
+            check_graphs(stage.module, entry.full_name)
         said += bool(stage.stderr)
     ended = {full_name for full_name, error in errors.items() if "CrashedError" in error}
     assert ended <= ENDS_THE_PROCESS

@@ -358,10 +358,6 @@ def explorer_of_page(request: PageRequest) -> Explorer:
     return explore(request.what, name=request.name, function=request.function, height=0)
 
 
-if __name__ == "__main__":
-    main()
-
-
 # --- Accept connections, and close those that do not begin with the token ------------------------
 
 
@@ -623,3 +619,7 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
+
+
+if __name__ == "__main__":
+    main()

@@ -51,11 +51,11 @@ def test_two_files_are_opened_at_once(tmp_path, monkeypatch):
     paths = [tmp_path / name for name in ("a.py", "b.py")]
     for path in paths:
         path.write_text(MyModuleHighLevel.script(), encoding="utf-8")
-    both = Barrier(2, timeout=20)
+    both, load = Barrier(2, timeout=20), irviz.load
 
     def load_with_the_other(what, *, name):
         both.wait()
-        return irviz.load(what, name=name)
+        return load(what, name=name)
 
     monkeypatch.setattr(open_session, "load", load_with_the_other)
     assert not any(one.changed_nodes for one in irviz.diff(*paths).functions)

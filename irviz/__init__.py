@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from irviz.model.runs.tolerance import Tolerance as Tolerance
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
-    from irviz.runtime.argument_lists import CallInputs as CallInputs
+    from irviz.runtime.run import CallInputs as CallInputs
     from irviz.runtime.run import forget_kernels as forget_kernels
-    from irviz.runtime.run_config import RunConfig as RunConfig
+    from irviz.runtime.run import RunConfig as RunConfig
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.blame import Blame as Blame
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
-    "Blame": "irviz.session.node_history:Blame",
+    "Blame": "irviz.session.blame:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
@@ -107,7 +107,7 @@ _LAZY = {
     "ViewState": "irviz.session.visible_function:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
-    "diff": "irviz.session.open_session:diff",
+    "diff": "irviz.session.open_diff:diff",
     "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
     "figure": "irviz.figures.figure_files:figure",

@@ -1,4 +1,4 @@
-"""Declarations of figures, and the TOML files that hold them."""
+"""Declarations of figures, the TOML files that hold them, and words in other languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Destination-passing style: a function as calls that read and write buffers."""
+"""Destination-passing style: how a module is lowered to it, and a function drawn in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A module's TVMScript, and the line of each node in it."""
+"""A module's TVMScript, the line of each node in it, and the lines of a model's own source."""
 
 from __future__ import annotations
 

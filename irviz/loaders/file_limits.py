@@ -1,4 +1,4 @@
-"""Limits on the size of a file, and on the time and memory for reading it."""
+"""Limits on the size of a file, and on time and memory for reading it; errors of files."""
 
 from __future__ import annotations
 

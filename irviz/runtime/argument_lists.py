@@ -1,4 +1,4 @@
-"""Turn inputs into argument lists, one for each case, and find the symbolic sizes."""
+"""Turn inputs into argument lists, one for each case; synthetic values and symbolic sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encode plain values as JSON; arrays and TVM's objects become indices into a table."""
+"""Encode values and transforms as JSON; arrays and TVM's objects are indices into a table."""
 
 from __future__ import annotations
 

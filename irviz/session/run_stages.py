@@ -1,4 +1,4 @@
-"""Run and trace the stages of a session, and compare an imported model with its original."""
+"""Run, trace and compare the stages of a session, also with the model of an import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diff of two stages: what became of each function and of each node."""
+"""The diff of two stages: what became of each function, also of a lost one, and of each node."""
 
 from __future__ import annotations
 

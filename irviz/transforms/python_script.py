@@ -1,4 +1,4 @@
-"""The Python script that reproduces a path of stages with TVM alone."""
+"""The Python script that reproduces a path of stages with TVM and the user's functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record the passes that a block of code runs, as a tree and as stages."""
+"""Record the passes that a block of code runs, as a tree, as times and as stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import exported programs with TVM's importer, and report what it does not support."""
+"""Import programs with TVM's importer; report what it lacks, and mend what it gets wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of names that moved or were removed since earlier versions of TVM."""
+"""Names that moved or were removed since earlier versions of TVM, and their imports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG002, D102, N802
-"""Rewrite Python from an earlier dialect of TVM to the installed one; nothing is run."""
+"""Rewrite code of an earlier TVM, alone or in a notebook or a chapter; nothing is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a function and of each of its nodes."""
+"""Which functions correspond, and what became of each and of its nodes."""
 
 from __future__ import annotations
 

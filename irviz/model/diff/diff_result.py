@@ -1,4 +1,4 @@
-"""The result of a diff: what became of each node, function, loop and buffer."""
+"""The result of a diff: what became of each node, function, loop and buffer; parts of it."""
 
 from __future__ import annotations
 

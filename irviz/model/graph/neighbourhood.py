@@ -1,4 +1,4 @@
-"""Parts of a graph: the nodes near a node, or between two nodes."""
+"""Parts of a graph: the nodes near a node, between two nodes, or found by words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare two arrays: which numbers differ, by how much, and whether that is tolerable."""
+"""Arrays in numbers: how two differ, whether that is tolerable, and what is in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value and the time of each node in a run."""
+"""The value and the time of each node in a run, and where two runs diverge."""
 
 from __future__ import annotations
 

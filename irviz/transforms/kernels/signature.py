@@ -1,4 +1,4 @@
-"""Signatures of destination-passing functions, and whether a call fits one."""
+"""Signatures of destination-passing functions, what fits one, and sample calls of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of a catalog entry with plain arguments, as a transform."""
+"""Passes as transforms: calls of catalog entries, pass objects, and plain functions."""
 
 from __future__ import annotations
 

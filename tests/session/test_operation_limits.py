@@ -60,7 +60,7 @@ def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(open
 
 @pytest.mark.parametrize("draw", ["draw_memory", "draw_destination_passing"])
 def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, monkeypatch, draw):
-    session = opened(calls_that_call(500, 2))
+    session = opened(calls_that_call(300, 2))
     assert getattr(opened(calls_that_call(2, 3), "less.py"), draw)().svg
     monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.2)
     with pytest.raises(irviz.IrvizError, match=r"longer than 0\.2 s and was stopped"):

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
-    from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.blame import Blame as Blame

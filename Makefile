@@ -58,7 +58,7 @@ test:  ## lint, and run every test, at once: many tests wait, for a browser or a
 	@$(MAKE) --no-print-directory --jobs lint pytest
 
 deep: ARGUMENTS = -m hypothesis --hypothesis-profile=deep
-deep: pytest  ## run the property tests with eight times as many examples, as .ci/run does
+deep: pytest  ## run the property tests with four times as many examples, as .ci/run does
 
 fix: $(VENV)/installed-dev  ## format, and mend what ruff can mend
 	$(BIN)/ruff format .

@@ -173,7 +173,7 @@ def ctrl_c() -> Iterator[None]:
 # the same cases in each run: what fails for one fails for all
 hypothesis.settings.register_profile("irviz", derandomize=True, deadline=None, max_examples=25)
 hypothesis.settings.register_profile(
-    "deep", hypothesis.settings.get_profile("irviz"), max_examples=200
+    "deep", hypothesis.settings.get_profile("irviz"), max_examples=100
 )  # of `make deep`
 hypothesis.settings.load_profile("irviz")
 

@@ -19,7 +19,7 @@ import pytest
 from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
-from irviz.cli import page_server
+from irviz.cli import page_listener
 from irviz.cli.page_launcher import START, served
 
 pytestmark = [
@@ -97,16 +97,16 @@ def test_a_body_is_not_read_before_the_token(server: Server, query: bytes) -> No
 def test_connections_that_send_nothing_are_closed_and_the_owner_is_served(server: Server) -> None:
     before = server.megabytes()
     with contextlib.ExitStack() as strangers:
-        many = range(2 * page_server.MOST_WAITING)
+        many = range(2 * page_listener.MOST_WAITING)
         waiting = [strangers.enter_context(server.connected()) for _ in many]
         assert server.ask("GET", "/")[0] == 200
         files = list(Path(f"/proc/{server.pid}/fd").iterdir())
-        assert len(files) < page_server.MOST_WAITING + 100
+        assert len(files) < page_listener.MOST_WAITING + 100
         assert waiting[0].recv(1) == b""  # the oldest had to make room
-        waiting[-1].settimeout(page_server.SILENT_SECONDS / 2)
+        waiting[-1].settimeout(page_listener.SECONDS / 2)
         with pytest.raises(TimeoutError):
             waiting[-1].recv(1)
-        waiting[-1].settimeout(3 * page_server.SILENT_SECONDS)
+        waiting[-1].settimeout(3 * page_listener.SECONDS)
         assert waiting[-1].recv(1) == b""  # it sent nothing in time
     assert server.megabytes() - before < 10
     assert server.logged() == "irviz: many connections without the token of the page are closed\n"

@@ -307,7 +307,8 @@ def weight_line(leaf: Node) -> str:
 
     `p_mlp_0_weight` of the layer `mlp.0` is `weight (96, 24)`.
     """
-    around = re.escape(layer_name(leaf.layers[0])).replace(r"\.", "[._]")
+    layer = leaf.layers[0] if leaf.layers else ()  # of two stages one may know no layers
+    around = re.escape(layer_name(layer)).replace(r"\.", "[._]")
     name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
     return f"{name} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
 

@@ -10,7 +10,7 @@ from operator import eq
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.diff_result import Aspect, Difference
 from irviz.model.graph.graph import (
-    CALL_KINDS,
+    CALL_AND_OPERATOR_KINDS,
     CALLEE,
     FUNCTION_NAME,
     Graph,
@@ -21,7 +21,7 @@ from irviz.model.graph.graph import (
     TypeParts,
 )
 
-_CALLS = frozenset((*CALL_KINDS, NodeKind.OPERATOR))
+_CALLS = frozenset(CALL_AND_OPERATOR_KINDS)
 _KIND_ASPECTS = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "device": Aspect.DEVICE}
 
 

@@ -20,7 +20,7 @@ from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
-    CALL_KINDS,
+    CALL_AND_OPERATOR_KINDS,
     Edge,
     Graph,
     Node,
@@ -364,10 +364,6 @@ _CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED, Re
 """Containers in which a parameter is drawn if nothing outside uses it."""
 
 
-_WITH_LINES = (*CALL_KINDS, NodeKind.OPERATOR)
-"""What has the weights that nothing else uses as lines."""
-
-
 class Use(NamedTuple):
     """A use that is drawn.
 
@@ -499,7 +495,7 @@ class LeafPlacement:
         """
         is_weight = leaf.kind is NodeKind.PARAM and bool(leaf.layers)
         is_separate = leaf.id in self._separate or user.id in self._separate
-        return is_weight and user.kind in _WITH_LINES and not is_separate
+        return is_weight and user.kind in CALL_AND_OPERATOR_KINDS and not is_separate
 
     def _is_input(self, leaf: Node) -> bool:
         """Return whether a leaf is an input of a model, if inputs can be told from weights."""

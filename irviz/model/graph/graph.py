@@ -67,6 +67,7 @@ CALL_KINDS = (
     NodeKind.CALL_FUNCTION,
 )
 """Calls of functions, which operators are not."""
+CALL_AND_OPERATOR_KINDS = (*CALL_KINDS, NodeKind.OPERATOR)
 """The kinds of nodes without a binding and without operands."""
 
 

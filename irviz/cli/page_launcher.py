@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import webbrowser
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ from irviz.worker.child_process import end_process
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 _LOOK_SECONDS = 0.1
+_QUIET_SECONDS = 2.0
+"""A terminal is told what is being opened if it takes longer."""
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
 
@@ -150,7 +153,12 @@ def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int
     assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
         json.dump(dataclasses.asdict(request), pipe)
+    words = [f"irviz: opening {request.what}"]
+    note = threading.Timer(_QUIET_SECONDS, print, words, {"file": sys.stderr})
+    if request.what not in (DEMO, START) and sys.stderr.isatty():
+        note.start()
     answer = process.stdout.read()
+    note.cancel()
     if not answer:
         raise ServeError(f"the page's server ended with code {process.wait()}")
     said = json.loads(answer)

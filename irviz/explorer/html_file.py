@@ -52,6 +52,7 @@ from irviz.ir.module_functions import drawable_functions
 from irviz.limits import OPERATION_SECONDS
 from irviz.model.graph.neighbourhood import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
+from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest
 from irviz.session.operation_limits import limited_together
 from irviz.session.session import Session
@@ -94,7 +95,7 @@ def save_html(session: Session, path: str | os.PathLike[str], *, run: bool = Fal
 def write_html(state: State, path: str | os.PathLike[str]) -> Path:
     """Write everything that an explorer in this state can show, with its recorded values."""
     target = target_path(path, [SUFFIX])
-    content = page_content(last(page_in_steps(state)))
+    content = page_content(with_progress(page_in_steps(state), target.name))
     with atomic_write(target) as partial:
         partial.write_bytes(content)
     return target
@@ -370,15 +371,6 @@ def _block_lines(states: Iterable[State]) -> BlockLines:
         if lines:
             found.setdefault(state.stage_id, {})[state.function] = lines
     return found
-
-
-def last(steps: Generator[str, None, Value]) -> Value:
-    """Take all steps, and return the final result."""
-    try:
-        while True:
-            next(steps)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
 
 
 def _states(state: State) -> Iterator[State]:

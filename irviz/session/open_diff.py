@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
+from irviz.limits import OPERATION_SECONDS
 from irviz.loaders.read_in_worker import reader
 from irviz.session.open_session import is_session, load, split_stage
 from irviz.session.operation_limits import limited
@@ -14,6 +16,9 @@ from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import INITIAL
 from irviz.view.module_diff import Diff
 from irviz.worker.supervisor import Worker
+
+_SECONDS, _LEAST_SECONDS = 9.0, 3.0
+"""Two small files are opened and compared within 9 s; after 6 s the comparison has another 3 s."""
 
 
 def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
@@ -45,11 +50,13 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
             return Diff.of(
                 diff_stages(before.tree, stage, other_stage or before.current_id, function)
             )
+    began = time.monotonic()
     before, after = _load_both(file, other_file, module)
+    left = max(_LEAST_SECONDS, _SECONDS - (time.monotonic() - began))
     one = before.tree.stage(stage or None)
     two = after.tree.stage(other_stage or None)
     titles = _title(a, one.label, "before"), _title(b, two.label, "after")
-    with limited("the comparison", one, two):
+    with limited("the comparison", one, two, seconds=min(OPERATION_SECONDS, left)):
         return Diff.of(diff_modules(one, two, titles, function))
 
 

@@ -52,13 +52,16 @@ _of_thread = _OfThread()
 
 
 @contextlib.contextmanager
-def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
+def limited(
+    what: str, stage: Stage, *others: Stage, seconds: float = OPERATION_SECONDS
+) -> Iterator[None]:
     """Limit an operation if one of the stages comes from an opened file.
 
     Inside another limited operation, the limits of that one apply.
 
     Args:
         what: The operation, as the subject of the error's sentence.
+        seconds: The processor time that it may take.
 
     Raises:
         LimitError: It takes too much time or memory, or the module is nested too deeply.
@@ -66,9 +69,9 @@ def limited(what: str, stage: Stage, *others: Stage) -> Iterator[None]:
     if _of_thread.is_limited or not any(one.files for one in (stage, *others)):
         yield
         return
-    left = OPERATION_SECONDS if _of_thread.end is None else _of_thread.end - time.monotonic()
+    left = seconds if _of_thread.end is None else _of_thread.end - time.monotonic()
     passes = PassesTime(_passes_seconds(stage, *others))
-    watch = _Watch(min(OPERATION_SECONDS, left), passes)
+    watch = _Watch(min(seconds, left), passes)
     _of_thread.is_limited = True
     unlimited = operation_passes.set(passes)
     try:

@@ -86,6 +86,7 @@ class PassLog:
         error: The exception that ended the recording.
         depth: How many passes were running at the start, which are not in the log.
         start: The time of the start.
+        noted: Called with the name of each pass that begins, to show progress.
     """
 
     events: list[_Event] = field(default_factory=list)
@@ -94,11 +95,14 @@ class PassLog:
     error: str = ""
     depth: int = 0
     start: float = 0.0
+    noted: Callable[[str], object] = str
 
     def note(self, info: PassInfo | None, mod: ir.IRModule, at: float) -> None:
         """Store that a pass begins; without `info`, that the innermost one has ended."""
         # a copy (functions are shared), because some passes modify the module that they are given
         self.events.append((at, info, mod.clone(), 0, ""))
+        if info is not None:
+            self.noted(short_line(str(info.name)))
 
     def raised(self, depth: int, failure: BaseException, at: float) -> None:
         """Store that an exception has left all passes but the outermost `depth`."""

@@ -16,6 +16,7 @@ from tvm_ffi import structural_equal
 from irviz.errors import StageError, TransformError
 from irviz.loaders.models.imported_layers import known_layers
 from irviz.model.runs.measurement import TimedPass
+from irviz.progress import progress
 from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_line
 from irviz.transforms.passes.pass_call import PassCall, default_pass_call, named_pass, write_by_name
 from irviz.transforms.python_script import PythonScript
@@ -134,9 +135,10 @@ def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingTy
     every context is restored afterwards. Exceptions propagate; the recording keeps the passes up to
     then, including the one that raised. Passes of other threads are not recorded.
     """
-    log = PassLog()
-    with logging_passes(log):
-        yield kind(log)
+    with progress("recording", "passes") as shown:
+        log = PassLog(noted=shown.step)
+        with logging_passes(log):
+            yield kind(log)
 
 
 def _timed(step: PassRun) -> TimedPass:

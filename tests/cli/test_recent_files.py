@@ -76,7 +76,7 @@ def test_the_names_of_files_are_text_in_the_page(tmp_path: Path) -> None:
 
 def test_without_a_file_there_are_three_things_to_try() -> None:
     text = html.unescape(start_page("token"))
-    assert "Opened lately" not in text
+    assert "Recent files" not in text
     assert len(EXAMPLES) == 3
     for name, example in EXAMPLES.items():
         assert f'value="{name}"' in text

@@ -20,9 +20,10 @@ import pytest
 import irviz
 from irviz.cli.commands import demo_stages
 from irviz.explorer.actions import SetField
-from irviz.explorer.html_file import last, page_in_steps, write_html
+from irviz.explorer.html_file import page_in_steps, write_html
 from irviz.explorer.state import Clipboard, State
 from irviz.explorer.store import Store
+from irviz.progress import with_progress
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker
@@ -79,7 +80,7 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def page(session: Session) -> str:
-    return last(page_in_steps(State.of(session)))
+    return with_progress(page_in_steps(State.of(session)), "")
 
 
 def test_the_page_has_every_stage_with_each_function_alone_and_beside_its_parent(page: str) -> None:
@@ -103,7 +104,7 @@ def test_the_page_refers_to_nothing_and_lets_only_its_own_script_run(page: str) 
 
 
 def test_the_same_session_gives_the_same_page(session: Session, page: str) -> None:
-    assert last(page_in_steps(State.of(session))) == page
+    assert with_progress(page_in_steps(State.of(session)), "") == page
 
 
 def test_the_page_of_the_lecture_is_small(page: str) -> None:
@@ -114,7 +115,7 @@ def test_what_was_copied_searched_and_said_is_not_in_the_page(session: Session) 
     store = Store(State.of(session))
     store.dispatch(SetField("search", "secret words"))
     state = replace(store.state, clipboard=Clipboard("secret text", 3))
-    recorded = json.dumps(recording_in(last(page_in_steps(state))))
+    recorded = json.dumps(recording_in(with_progress(page_in_steps(state), "")))
     assert "secret" not in recorded
     assert "linear0" in recorded
 

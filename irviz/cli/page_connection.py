@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -27,6 +28,8 @@ class Pages:
         self._loop = asyncio.get_running_loop()
         self._manager = CommManager()
         self._parent = ""
+        self.heard = time.monotonic()
+        """When a page sent its last message."""
 
     def connect_widgets(self, control: Callable[[BaseComm, dict[str, Any]], None]) -> None:
         """Connect widgets created from now on to the pages.
@@ -48,6 +51,7 @@ class Pages:
 
     def hear(self, message: dict[str, Any], buffers: list[memoryview]) -> None:
         """Deliver a page's message to its widget."""
+        self.heard = time.monotonic()
         if message["type"] not in _TYPES:
             raise ValueError(f"a page sends no {message['type']!r}, but one of {_TYPES}")
         full = {**message, "header": {"msg_id": message["id"]}, "buffers": buffers}

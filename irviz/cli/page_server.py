@@ -10,7 +10,6 @@ import atexit
 import base64
 import contextlib
 import dataclasses
-import gc
 import hmac
 import json
 import logging
@@ -45,6 +44,7 @@ from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.recent_files import add_recent_file, recent_files
 from irviz.explorer.viewer.schema import Picture
+from irviz.gc_pause import collect_when_idle
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
@@ -94,8 +94,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
             import_module("irviz.explorer.explorer")  # takes a second, in which the reader chooses
-        gc.freeze()  # else each full collection of what the imports left takes 65 ms
-        await asyncio.Event().wait()
+        await collect_when_idle(lambda: shown.pages.heard)
 
 
 def _say(answer: TextIO, **said: object) -> None:

@@ -64,7 +64,7 @@ _brief.maxstring = _brief.maxother = 100
 
 MAX_BYTES = 1 << 31
 """The size limit of a file, and of inputs made from images."""
-_TEXT_SECONDS, _SHORT, _CHARACTERS_A_SECOND = 8.0, 100_000, 20_000
+_TEXT_SECONDS, _SHORT, _CHARACTERS_A_SECOND = 9.5, 100_000, 20_000
 """The time limit for opening a text that is no longer than `_SHORT`, and what is read of the rest
 of a longer one: an old one is upgraded first, which takes most of that."""
 _FREE_SHARE = 0.5

@@ -45,6 +45,8 @@ from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
 _MOST_STAGES = 32
+_MOST_IDS = 20_000
+"""The most variables of called functions that are matched because they are the same object."""
 
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")
@@ -233,24 +235,50 @@ def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
     }
     function = drawable_function(mod, name)
     is_relax = isinstance(function, relax.Function)
-    return grouped(_walk(function, functions, ()) if is_relax else ())
+    return grouped(_iter_ids(function, functions) if is_relax else ())
 
 
-def _walk(
-    function: relax.Function, functions: Mapping[int, relax.Function], callers: tuple[int, ...]
+def _iter_ids(
+    function: relax.Function, functions: Mapping[int, relax.Function]
 ) -> Iterator[tuple[int, NodeId]]:
+    """Yield the address and the id of each variable, those of called functions after the callers'.
+
+    Functions that call each other often have more and more of them: what is called from within
+    `_MOST_IDS` is left out.
+    """
+    read: dict[int, tuple[Mapping[int, NodeId], list[tuple[NodeId, int]]]] = {}
+    level: list[tuple[relax.Function, NodeId, tuple[int, ...]]] = [(function, NodeId(""), ())]
+    count = 0
+    for _ in range(1 + MAX_CALL_DEPTH):
+        inner: list[tuple[relax.Function, NodeId, tuple[int, ...]]] = []
+        for called, caller, callers in level:
+            key = called.__chandle__()
+            if key not in read:
+                read[key] = _own_ids(called, functions)
+            ids, calls = read[key]
+            for address, own in ids.items():
+                yield address, inlined_id(caller, own) if caller else own
+            count += len(ids)
+            for call, target in calls:
+                if target not in callers:
+                    at = inlined_id(caller, call) if caller else call
+                    inner.append((functions[target], at, (*callers, target)))
+            if count + len(inner) > _MOST_IDS:
+                return
+        level = inner
+
+
+def _own_ids(
+    function: relax.Function, functions: Mapping[int, relax.Function]
+) -> tuple[Mapping[int, NodeId], list[tuple[NodeId, int]]]:
+    """Return the ids of a function's own variables, and the calls of other functions."""
     ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
-    yield from ids.items()
-    if not functions or len(callers) >= MAX_CALL_DEPTH:
-        return
-    for var, binding in definitions(function.params, function.body):
-        value: ir.Expr | None = None if binding is None else binding.value
-        key = value.op.__chandle__() if isinstance(value, ir.Call) else 0
-        called = functions.get(key)
-        if called is not None and key not in callers:
-            call = ids[var.__chandle__()]
-            for address, node_id in _walk(called, functions, (*callers, key)):
-                yield address, inlined_id(call, node_id)
+    called = [
+        (ids[var.__chandle__()], binding.value.op.__chandle__())
+        for var, binding in definitions(function.params, function.body)
+        if functions and binding is not None and isinstance(binding.value, ir.Call)
+    ]
+    return ids, [one for one in called if one[1] in functions]
 
 
 # --- What is derived of a function's reading -----------------------------------------------------

@@ -27,8 +27,9 @@ def collector() -> Iterator[None]:
         gc.disable()
 
 
+@pytest.mark.usefixtures("collector")
 @pytest.mark.parametrize("is_used", [True, False])
-def test_garbage_stays_while_the_process_is_used(collector: None, is_used: bool) -> None:
+def test_garbage_stays_while_the_process_is_used(is_used: bool) -> None:
     began = time.monotonic()
 
     async def work() -> bool:

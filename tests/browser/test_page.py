@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,11 +101,17 @@ def test_a_page_without_a_file_opens_one_and_keeps_it_when_its_server_has_ended(
         assert shown.is_visible()
 
 
-def test_something_to_try_is_opened_by_a_click(window: Any) -> None:
+def test_something_to_try_is_opened_by_a_click_and_its_name_is_said_meanwhile(
+    window: Any,
+) -> None:
+    requests: list[Any] = []
     with served(START) as (_, url):
         window.goto(url)
+        window.route("**/open?*", lambda route: requests.append(route))  # each waits
         window.get_by_role("heading", name="irviz").wait_for()
         window.get_by_role("button", name="Four passes").click()
+        expect(window.get_by_role("status")).to_have_text(re.compile(r"Opening Four passes.* 1 s"))
+        requests[0].continue_()
         window.locator(GRAPH).first.wait_for()
         expect(window.get_by_role("treeitem")).to_have_count(5)
 
@@ -226,7 +233,7 @@ def test_ctrl_z_undoes_a_stage_but_in_a_field_what_was_typed(page: Any) -> None:
     expect(viewer.stages).to_have_count(before)
 
 
-def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_after_a_reload(
+def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_in_other_pages(
     chromium: Any, url: str
 ) -> None:
     context = chromium.new_context(
@@ -242,6 +249,10 @@ def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_after_a_re
     page.reload()
     viewer = viewer_of(page)
     expect(viewer.root).to_have_attribute("data-theme", "dark")
+    with served(DEMO) as (_, other):  # on another port
+        page.goto(other)
+        expect(viewer_of(page).root).to_have_attribute("data-theme", "dark")
+    page.goto(url)
     viewer.root.locator("[title^='Light or dark']").click()
     viewer.choose("Theme of the system")
     expect(viewer.root).to_have_attribute("data-theme", "light")

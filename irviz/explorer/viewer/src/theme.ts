@@ -6,13 +6,16 @@ import type { State } from "./state";
 export const THEMES = ["system", "light", "dark"] as const;
 type Theme = (typeof THEMES)[number];
 const KEY = "irviz-theme";
+const YEAR = 365 * 24 * 3600;
 
 /** What was chosen, in any viewer of this browser. */
 export const chosenTheme = signal<Theme>(storedTheme());
 
 function storedTheme(): Theme {
   try {
-    return THEMES.find((one) => one === localStorage.getItem(KEY)) ?? "system";
+    const cookie = document.cookie.split("; ").find((one) => one.startsWith(`${KEY}=`));
+    const kept = cookie?.slice(KEY.length + 1) ?? localStorage.getItem(KEY);
+    return THEMES.find((one) => one === kept) ?? "system";
   } catch {
     return "system"; // the browser keeps nothing for this page
   }
@@ -21,7 +24,10 @@ function storedTheme(): Theme {
 export function chooseTheme(theme: Theme) {
   chosenTheme.value = theme;
   try {
-    localStorage.setItem(KEY, theme);
+    localStorage.setItem(KEY, theme); // also in a saved file, which has no cookies
+    // each page of `irviz open` has a port, and so a storage, of its own; cookies know no ports
+    // biome-ignore lint/suspicious/noDocumentCookie: few browsers have a CookieStore
+    document.cookie = `${KEY}=${theme}; max-age=${YEAR}; path=/; SameSite=Strict`;
   } catch {
     // it holds as long as the page
   }

@@ -184,7 +184,7 @@ HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.h
 
 def test_no_text_of_a_session_ends_its_element(session: Session) -> None:
     named = session.rename("2", HOSTILE).rename("0", HOSTILE)
-    page = last(page_in_steps(State.of(named)))
+    page = with_progress(page_in_steps(State.of(named)), "")
     assert recording_in(page)["traits"]["title"] == HOSTILE
     assert [tag for tag, _ in Parts(page).attributes].count("script") == 2
     assert "hurt" not in re.sub(r"<title>.*</title>", "", page)

@@ -22,10 +22,10 @@ from small_files import CONSTRUCTIONS
 from tvm import ir
 
 import irviz
+from irviz.cli.page_server import collect_when_idle
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Action, Apply, Cancel, Checkout, Compare, Look, Select, SetField
 from irviz.explorer.explorer import Explorer
-from irviz.gc_pause import collect_when_idle
 from irviz.session.session import Session
 from irviz.transforms.passes.pass_call import as_transform
 

@@ -1,15 +1,11 @@
-"""Pause Python's cyclic garbage collector where it would make others wait."""
+"""Pause Python's cyclic garbage collector while many small values are created."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import threading
-import time
-from collections.abc import Callable, Iterator
-
-_NEVER = 1_000_000
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
@@ -28,22 +24,3 @@ def gc_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float = 10.0) -> None:
-    """Collect all garbage of this process only while nobody uses it; this does not end.
-
-    A full collection makes everything else wait, for 65 ms after the imports alone, which are
-    therefore left out of it.
-
-    Args:
-        last_used: Returns when the process was last used, in seconds of `time.monotonic`.
-    """
-    gc.freeze()
-    gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
-    collected = 0.0
-    while True:
-        await asyncio.sleep(idle_seconds / 2)
-        if collected < last_used() < time.monotonic() - idle_seconds:
-            gc.collect()
-            collected = time.monotonic()

@@ -20,7 +20,8 @@ class Progress:
 
     def __init__(self, what: str, unit: str) -> None:
         self._what, self._unit = what, unit
-        self._count, self._bar, self._next = 0, None, time.monotonic() + _QUIET_SECONDS
+        self._count, self._next = 0, time.monotonic() + _QUIET_SECONDS
+        self._bar: Any = None
 
     def step(self, words: str = "") -> None:
         """Count a step, and show it if the last one shown was some time ago."""
@@ -50,7 +51,7 @@ def progress(what: str, unit: str) -> Iterator[Progress]:
         shown.close()
 
 
-def with_progress(steps: Generator[str, None, Value], what: str) -> Value:
+def with_progress(steps: Generator[str, None, Value], what: str = "") -> Value:
     """Take all steps, show their words, and return the final result."""
     with progress(what, "steps") as shown:
         try:
@@ -64,7 +65,7 @@ def _new_bar(**options: object) -> Any:
     from tqdm.asyncio import tqdm as terminal_bar
     from tqdm.auto import tqdm  # imported only where something takes long
 
-    class Bar(tqdm):  # type: ignore[misc,type-arg]
+    class Bar(tqdm):  # type: ignore[misc]
         monitor_interval = 0  # without a thread that watches it
 
     # a file or a pipe gets no bar; the output of a notebook says that it is no terminal

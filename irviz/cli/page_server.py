@@ -10,6 +10,7 @@ import atexit
 import base64
 import contextlib
 import dataclasses
+import gc
 import hmac
 import json
 import logging
@@ -18,6 +19,8 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +47,6 @@ from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.recent_files import add_recent_file, recent_files
 from irviz.explorer.viewer.schema import Picture
-from irviz.gc_pause import collect_when_idle
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
 
 _log = logging.getLogger(__name__)
+_NEVER = 1_000_000
 
 
 def main() -> None:
@@ -95,6 +98,25 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         if request.what == START:
             import_module("irviz.explorer.explorer")  # takes a second, in which the reader chooses
         await collect_when_idle(lambda: shown.pages.heard)
+
+
+async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float = 10.0) -> None:
+    """Collect all garbage of this process only while nobody uses it; this does not end.
+
+    A full collection makes everything else wait, for 65 ms after the imports alone, which are
+    therefore left out of it.
+
+    Args:
+        last_used: Returns when the process was last used, in seconds of `time.monotonic`.
+    """
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
+    collected = 0.0
+    while True:
+        await asyncio.sleep(idle_seconds / 2)
+        if collected < last_used() < time.monotonic() - idle_seconds:
+            gc.collect()
+            collected = time.monotonic()
 
 
 def _say(answer: TextIO, **said: object) -> None:

@@ -53,7 +53,7 @@ _of_thread = _OfThread()
 
 @contextlib.contextmanager
 def limited(
-    what: str, stage: Stage, *others: Stage, seconds: float = OPERATION_SECONDS
+    what: str, stage: Stage, *others: Stage, seconds: float | None = None
 ) -> Iterator[None]:
     """Limit an operation if one of the stages comes from an opened file.
 
@@ -61,7 +61,7 @@ def limited(
 
     Args:
         what: The operation, as the subject of the error's sentence.
-        seconds: The processor time that it may take.
+        seconds: The processor time that it may take, by default OPERATION_SECONDS.
 
     Raises:
         LimitError: It takes too much time or memory, or the module is nested too deeply.
@@ -69,6 +69,7 @@ def limited(
     if _of_thread.is_limited or not any(one.files for one in (stage, *others)):
         yield
         return
+    seconds = OPERATION_SECONDS if seconds is None else seconds
     left = seconds if _of_thread.end is None else _of_thread.end - time.monotonic()
     passes = PassesTime(_passes_seconds(stage, *others))
     watch = _Watch(min(seconds, left), passes)

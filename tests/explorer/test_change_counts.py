@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.html_file import last, record_in_steps
+from irviz.explorer.html_file import record_in_steps
 from irviz.explorer.stage_rows import FEW_NODES, change_count, iter_change_counts
 from irviz.explorer.state import State
+from irviz.progress import with_progress
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker
@@ -80,5 +81,5 @@ def test_a_stage_that_lacks_the_function_counts_the_functions_that_differ(module
 
 
 def test_a_saved_file_has_the_changes_of_all_stages(session):
-    rows = last(record_in_steps(State.of(session)))["traits"]["rows"]
+    rows = with_progress(record_in_steps(State.of(session)))["traits"]["rows"]
     assert [row["changes"] > 0 for row in rows] == [False, True, True]

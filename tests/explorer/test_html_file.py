@@ -80,7 +80,7 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def page(session: Session) -> str:
-    return with_progress(page_in_steps(State.of(session)), "")
+    return with_progress(page_in_steps(State.of(session)))
 
 
 def test_the_page_has_every_stage_with_each_function_alone_and_beside_its_parent(page: str) -> None:
@@ -104,7 +104,7 @@ def test_the_page_refers_to_nothing_and_lets_only_its_own_script_run(page: str) 
 
 
 def test_the_same_session_gives_the_same_page(session: Session, page: str) -> None:
-    assert with_progress(page_in_steps(State.of(session)), "") == page
+    assert with_progress(page_in_steps(State.of(session))) == page
 
 
 def test_the_page_of_the_lecture_is_small(page: str) -> None:
@@ -115,7 +115,7 @@ def test_what_was_copied_searched_and_said_is_not_in_the_page(session: Session) 
     store = Store(State.of(session))
     store.dispatch(SetField("search", "secret words"))
     state = replace(store.state, clipboard=Clipboard("secret text", 3))
-    recorded = json.dumps(recording_in(with_progress(page_in_steps(state), "")))
+    recorded = json.dumps(recording_in(with_progress(page_in_steps(state))))
     assert "secret" not in recorded
     assert "linear0" in recorded
 
@@ -184,7 +184,7 @@ HOSTILE = "</script><script>window.hurt = 1</script><img src=x onerror='window.h
 
 def test_no_text_of_a_session_ends_its_element(session: Session) -> None:
     named = session.rename("2", HOSTILE).rename("0", HOSTILE)
-    page = with_progress(page_in_steps(State.of(named)), "")
+    page = with_progress(page_in_steps(State.of(named)))
     assert recording_in(page)["traits"]["title"] == HOSTILE
     assert [tag for tag, _ in Parts(page).attributes].count("script") == 2
     assert "hurt" not in re.sub(r"<title>.*</title>", "", page)

@@ -11,7 +11,7 @@ import pytest
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions
-from irviz.explorer.html_file import Room, last, record_in_steps
+from irviz.explorer.html_file import Room, record_in_steps
 from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data
@@ -23,6 +23,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
+from irviz.progress import with_progress
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 from irviz.worker import supervisor
@@ -59,7 +60,7 @@ def counted(state: State) -> State:
 
 
 def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(state: State) -> None:
-    found = keys(last(record_in_steps(state)))
+    found = keys(with_progress(record_in_steps(state)))
     assert len(found) == len(set(found))
     for function in ("first", "second"):
         wanted = {f"{function}/0/", f"{function}/1/", f"{function}/2/"}
@@ -75,7 +76,7 @@ def test_every_stage_is_there_with_each_function_alone_and_beside_its_parent(sta
 
 def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State) -> None:
     recorded = [
-        {one["key"]: one["current"]["svg"] for one in scenes(last(record_in_steps(begun)))}  # type: ignore[index]
+        {one["key"]: one["current"]["svg"] for one in scenes(with_progress(record_in_steps(begun)))}  # type: ignore[index]
         for begun in (state, do(state, actions.Checkout("0")))
     ]
     shown = scene_data(do(state, actions.Checkout("2")))
@@ -101,7 +102,7 @@ def check_details(recording: Any) -> None:
 
 
 def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: State) -> None:
-    recording = last(record_in_steps(state))
+    recording = with_progress(record_in_steps(state))
     assert [script["stage"] for script in recording["scripts"]] == ["0", "1", "2"]
     assert all("def first" in script["text"] for script in recording["scripts"])
     check_details(recording)
@@ -115,7 +116,7 @@ def test_each_stage_has_its_text_and_each_picture_the_facts_of_its_nodes(state: 
 def test_a_node_that_only_a_comparison_draws_has_its_code(modules: Any) -> None:
     """A stage by itself shows one of many layers, a comparison those that differ."""
     ones = {"up_7": np.ones((8, 8), "float32")}
-    recording: Any = last(record_in_steps(State.of(Session(modules.stack(24)).bind(ones))))
+    recording: Any = with_progress(record_in_steps(State.of(Session(modules.stack(24)).bind(ones))))
     check_details(recording)
     scene = next(one for one in scenes(recording) if one["key"] == "main/1/0")
     alone = next(one for one in scenes(recording) if one["key"] == "main/0/")
@@ -133,7 +134,7 @@ def test_it_begins_as_the_explorer_is(modules: Any) -> None:
         actions.Select("x"),
         actions.SetField("search", "gelu"),
     )
-    recording = last(record_in_steps(seen))
+    recording = with_progress(record_in_steps(seen))
     traits: Any = recording["traits"]
     assert traits["scene"]["key"] == scenes(recording)[0]["key"] == "main/1/0"
     assert traits["scene"]["current"]["svg"] == (scene_data(seen)["current"] or {})["svg"]
@@ -166,7 +167,7 @@ def test_it_begins_as_the_explorer_is(modules: Any) -> None:
 def test_what_is_asked_for_leads_to_what_a_live_page_is_told(
     state: State, asked: str, done: list[actions.Action]
 ) -> None:
-    recording = last(record_in_steps(state))
+    recording = with_progress(record_in_steps(state))
     views = {view["scene"]["key"]: view for view in recording["views"]}
     live = picture_data(counted(do(state, *done)))
     recorded: Any = views[recording["leads"].get(asked, asked)]
@@ -176,7 +177,7 @@ def test_what_is_asked_for_leads_to_what_a_live_page_is_told(
 def test_a_stage_that_lost_a_function_is_there_beside_the_one_that_had_it(modules: Any) -> None:
     later = Stage("1", modules.SameTwice, parent="0")
     state = State.of(Session(modules.TwoFunctions, function="first").add_stages([later]))
-    views = {one["scene"]["key"]: one for one in last(record_in_steps(state))["views"]}
+    views = {one["scene"]["key"]: one for one in with_progress(record_in_steps(state))["views"]}
     before = do(state, actions.Checkout("0"), actions.Focus("first"))
     live = picture_data(counted(do(before, actions.Checkout("1"), actions.Compare("0"))))
     recorded: Any = views["first/1/0"]
@@ -190,11 +191,11 @@ def test_a_stage_of_another_module_shows_another_function(modules: Any) -> None:
     state = State.of(Session(modules.TwoFunctions, function="first").add_stages([other]))
     live = do(state, actions.Checkout("0"), actions.Focus("first"), actions.Checkout("1"))
     assert live.function == "main"
-    assert last(record_in_steps(state))["leads"]["first/1/"] == "main/1/"
+    assert with_progress(record_in_steps(state))["leads"]["first/1/"] == "main/1/"
 
 
 def test_the_changes_of_stages_are_counted_for_each_function(state: State) -> None:
-    views = last(record_in_steps(state))["views"]
+    views = with_progress(record_in_steps(state))["views"]
     counts = {one["scene"]["key"]: [row["changes"] for row in one["rows"]] for one in views}
     assert counts["first/0/"] != counts["second/0/"]
     assert max(counts["first/0/"] + counts["second/0/"]) > 0
@@ -202,7 +203,7 @@ def test_the_changes_of_stages_are_counted_for_each_function(state: State) -> No
 
 def test_pictures_that_there_is_no_room_for_are_nowhere_offered(state: State) -> None:
     room = Room(scenes=6)
-    recording: Any = last(record_in_steps(do(state, actions.Checkout("1")), room))
+    recording: Any = with_progress(record_in_steps(do(state, actions.Checkout("1")), room))
     drawn = {one["key"] for one in scenes(recording) if one["current"]["svg"]}
     assert len(drawn) == 6
     for view in (recording["traits"], *recording["views"]):
@@ -211,7 +212,7 @@ def test_pictures_that_there_is_no_room_for_are_nowhere_offered(state: State) ->
 
 
 def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
-    searched = last(record_in_steps(state))["searched"]
+    searched = with_progress(record_in_steps(state))["searched"]
     for words in ("add", "(2,)", "x"):
         live = found_nodes(do(state, actions.SetField("search", words)))
         recorded = {
@@ -236,7 +237,7 @@ def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
         actions.Ask(actions.Run(), frozenset({"mlp.py"})),
         actions.SetField("making", Making("session.html")),
     )
-    recording: Any = last(record_in_steps(busy))
+    recording: Any = with_progress(record_in_steps(busy))
     for status in (recording["traits"]["status"], *(one["status"] for one in recording["views"])):
         assert (status["job"], status["progress"], status["waiting"]) == ("", "", 0)
         assert (status["words"], status["question"], status["making"]) == ("", "", "")
@@ -246,7 +247,7 @@ def test_nothing_is_run(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     coloured = do(state, actions.ColourBy("time"), actions.SetField("tab", "Results"))
     for worker in (supervisor.RUNS, supervisor.TRIES):
         monkeypatch.setattr(worker, "call", lambda *_, **__: pytest.fail("it was run"))
-    recording = last(record_in_steps(coloured))
+    recording = with_progress(record_in_steps(coloured))
     assert not any("tinted" in (one["current"] or {"svg": ""})["svg"] for one in scenes(recording))
     assert all("mean" not in one["value"] for one in recording["details"])
 
@@ -257,7 +258,7 @@ def test_values_that_were_recorded_are_in_it() -> None:
     trace = Trace("main", {NodeId("lv0"): visit}, 1.0, 1.0, 1.0)
     result = RunResult((array[None],), 1.0, trace=trace)
     state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
-    recording = last(record_in_steps(state))
+    recording = with_progress(record_in_steps(state))
     values = {one["node"]: one["value"] for one in recording["details"] if one["key"] == "main/0/"}
     assert "<svg" in values["lv0"]
     assert "float32" in values["lv0"]
@@ -270,20 +271,20 @@ def test_of_a_session_with_many_pictures_those_of_the_current_function_come_firs
     state: State,
 ) -> None:
     compared = do(state, actions.Focus("second"), actions.Compare("1"))
-    found = keys(last(record_in_steps(compared, Room(scenes=6))))
+    found = keys(with_progress(record_in_steps(compared, Room(scenes=6))))
     assert len(found) == 6
     assert found[0] == "second/2/1"
     assert {key.partition("/")[0] for key in found[:6]} == {"second"}
 
 
 def test_it_is_plain_data(state: State) -> None:
-    recording = last(record_in_steps(state))
+    recording = with_progress(record_in_steps(state))
     assert json.loads(json.dumps(recording, allow_nan=False)) == recording
 
 
 def test_a_stage_that_failed_or_has_no_function_is_no_picture_but_a_row(modules: Any) -> None:
     session = Session(modules.SameTwice).apply("MergeCompositeFunctions")
-    recording = last(record_in_steps(State.of(session)))
+    recording = with_progress(record_in_steps(State.of(session)))
     traits: Any = recording["traits"]
     assert [row["id"] for row in traits["rows"]] == ["0", "1"]
     assert [scene["key"] for scene in scenes(recording)]
@@ -294,7 +295,7 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
     state = State.of(Session(modules.stack(24)))
     view = view_or_none(state, "current")
     repeat = next(one for one in view.closable if one.startswith("repeat"))
-    recording: Any = last(record_in_steps(do(state, actions.Toggle(repeat))))
+    recording: Any = with_progress(record_in_steps(do(state, actions.Toggle(repeat))))
     (scene,) = (one for one in scenes(recording) if one["key"] == "main/0/")
     closed = {name for name, node in scene["current"]["nodes"].items() if node["isOpenable"]}
     assert closed
@@ -316,17 +317,17 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
 
 def test_pictures_with_something_opened_take_no_more_room_than_there_is(modules: Any) -> None:
     state = State.of(Session(modules.stack(24)))
-    assert last(record_in_steps(state, Room(toggled_nodes=0)))["toggled"] == []
+    assert with_progress(record_in_steps(state, Room(toggled_nodes=0)))["toggled"] == []
 
 
 def test_stages_have_their_numpy_as_long_as_there_is_room(state: State) -> None:
     def written() -> list[bool]:
         return [any(one["function"] for one in each["numpy"]) for each in found["scripts"]]
 
-    found = last(record_in_steps(state))
+    found = with_progress(record_in_steps(state))
     assert written() == [True, True, True]
     room = Room(numpy_functions=len(state.stage.module.functions))
-    found = last(record_in_steps(state, room))
+    found = with_progress(record_in_steps(state, room))
     assert written() == [one["isShown"] for one in found["traits"]["rows"]]
     assert all("to_numpy" in each["numpy"][0]["text"] for each in found["scripts"][:2])
 
@@ -338,7 +339,9 @@ def test_pictures_of_values_have_the_colours_of_the_page() -> None:
     result = RunResult((array[None],), 1.0, trace=trace)
     state = do(State.of(Session(MyModuleStatic)), actions.Report(RunKey("main", "0", 0, 0), result))
     drawn = next(
-        one["value"] for one in last(record_in_steps(state))["details"] if one["node"] == "lv0"
+        one["value"]
+        for one in with_progress(record_in_steps(state))["details"]
+        if one["node"] == "lv0"
     )
     assert "fill: var(--irviz-picture-operator-line)" in drawn
     histogram = drawn[drawn.rindex("<svg") :]  # numbers in cells are read on their cells' colours
@@ -350,7 +353,7 @@ def test_weights_are_drawn_in_the_file_as_long_as_there_is_room() -> None:
     state = State.of(Session(MyModuleStatic, params=weights))
 
     def pictures(room: Room) -> list[int]:
-        details = last(record_in_steps(state, room))["details"]
+        details = with_progress(record_in_steps(state, room))["details"]
         found = {one["node"]: one["value"] for one in details}
         return [found[name].count("<svg") for name in weights]
 

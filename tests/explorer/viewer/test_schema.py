@@ -13,12 +13,13 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
-from irviz.explorer.html_file import last, record_in_steps
+from irviz.explorer.html_file import record_in_steps
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.generate import TARGET, typescript
 from irviz.explorer.viewer.schema import MESSAGES, WRITTEN, action_of
 from irviz.explorer.viewer.widget import Viewer
+from irviz.progress import with_progress
 from irviz.session.session import Session
 from tests.widget_messages import send_message
 
@@ -136,7 +137,7 @@ def test_what_the_page_is_told_is_of_the_types_that_are_declared(page: Any) -> N
 
 @pytest.mark.worker
 def test_a_recording_is_of_the_types_that_are_declared(page: Any) -> None:
-    recording = last(record_in_steps(page.state))
+    recording = with_progress(record_in_steps(page.state))
     assert misfit(recording, schema.Recording, "recording") == ""
     assert recording["traits"].keys() == HINTS.keys()
 

@@ -1,4 +1,4 @@
-"""Garbage is collected when nobody waits."""
+"""The page's server collects garbage when nobody waits."""
 
 import asyncio
 import gc
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from irviz.gc_pause import collect_when_idle
+from irviz.cli.page_server import collect_when_idle
 
 
 class _Cycle:

@@ -19,7 +19,8 @@ export const LEGIBLE = 9 / 11;
 export const MOST_FITTED = 2;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
-const SHRUNK = 0.8; // of the least scale: somewhat smaller text is better than a part out of sight
+const SHRUNK = 0.8; // of the least scale, in a low pane: smaller text is better than a part out of sight
+const LOW = 600; // px, as in a notebook's cell, where the page scrolls too
 const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
@@ -44,7 +45,7 @@ export function fit(
   most = type,
 ): Viewport {
   const [across, down] = [pane.width / frame.width, pane.height / frame.height];
-  if (Math.min(across, down) >= SHRUNK * least) {
+  if (Math.min(across, down) >= (pane.height < LOW ? SHRUNK : 1) * least) {
     return { ...middle(frame), scale: Math.min(across, down, most) };
   }
   const scale = clamp(across, least, most);

@@ -47,10 +47,12 @@ test("fit never makes text smaller than can be read", () => {
   }
 });
 
-test("text is somewhat smaller where then nothing is out of sight", () => {
+test("in a notebook's cell, text is somewhat smaller where then nothing is out of sight", () => {
   const frame = { x: 0, y: 0, width: 560, height: 200 };
   const { scale } = geometry.fit(frame, PANE, TOP);
   assert.ok(scale < LEGIBLE && scale * frame.width <= PANE.width, `${scale}`);
+  const inWindow = geometry.fit(frame, { ...PANE, height: 700 }, TOP);
+  assert.equal(inWindow.scale, LEGIBLE);
 });
 
 test("with larger type pictures are larger too", () => {

@@ -70,4 +70,5 @@ def _new_bar(**options: object) -> Any:
 
     # a file or a pipe gets no bar; the output of a notebook says that it is no terminal
     disable = None if tqdm is terminal_bar else False
-    return Bar(leave=False, disable=disable, mininterval=0, **options)
+    words = "{desc}: {n_fmt}{unit}, {elapsed}{postfix}"
+    return Bar(bar_format=words, leave=False, disable=disable, mininterval=0, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tvm import ir
 
@@ -24,8 +24,18 @@ from irviz.worker.supervisor import (
 )
 
 Result = TypeVar("Result")
-reader: ContextVar[Worker] = ContextVar("reader", default=TRIES)
-"""The worker that reads; another one, where two files are opened at once."""
+
+
+class Reader(NamedTuple):
+    """The worker that reads, and how many seconds of a file's time its start has taken."""
+
+    worker: Worker
+    late: float = 0.0
+
+
+_USUAL = Reader(TRIES)
+reader: ContextVar[Reader] = ContextVar("reader", default=_USUAL)
+"""Another one, where two files are opened at once."""
 
 
 def read_in_worker(
@@ -38,8 +48,10 @@ def read_in_worker(
         Exception: Whatever `read` raises.
     """
     memory = memory_share()
+    worker, late = reader.get()
+    left = max(seconds - late, seconds / 2)
     try:
-        return reader.get().call(read, *arguments, seconds=seconds, memory=memory)
+        return worker.call(read, *arguments, seconds=left, memory=memory)
     except TimedOutError:
         reason = f"takes longer than {seconds:g} s to open and was stopped: give a smaller file"
     except StartError as failure:

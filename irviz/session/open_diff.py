@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 from irviz.limits import OPERATION_SECONDS
-from irviz.loaders.read_in_worker import reader
+from irviz.loaders.read_in_worker import Reader, reader
 from irviz.session.open_session import is_session, load, split_stage
 from irviz.session.operation_limits import limited
 from irviz.session.session import Session
@@ -80,7 +80,9 @@ def _load_both(a: object, b: object, name: str = "") -> tuple[Session, Session]:
     worker = Worker()
 
     def load_second() -> Session:
-        reader.set(worker)
+        began = time.monotonic()
+        worker.call(os.getpid, answer=int)  # when its process has started
+        reader.set(Reader(worker, time.monotonic() - began))
         return load(b, name=name)
 
     with ThreadPoolExecutor(1) as threads:

@@ -47,19 +47,14 @@ def _tell(what: str, waits: list[float]) -> None:
         _MISSED.append(what)
 
 
-def _collect_when_idle() -> None:
-    _tasks.add(asyncio.get_running_loop().create_task(collect_when_idle(time.monotonic)))
-
-
-_tasks: set[asyncio.Task[None]] = set()
-
-
 class _Timer:
     """Fires again and again; `late` has by how many seconds."""
 
     def __init__(self) -> None:
         self.late: list[float] = []
-        self._task = asyncio.get_running_loop().create_task(self._fire())
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._fire())
+        self._collecting = loop.create_task(collect_when_idle(time.monotonic))  # it is never idle
 
     async def _fire(self) -> None:
         while True:
@@ -77,8 +72,7 @@ class _Timer:
 
 
 async def _passes() -> None:
-    _collect_when_idle()
-    explorer, timer = Explorer(Session(MyModule)), _Timer()
+    timer, explorer = _Timer(), Explorer(Session(MyModule))
     await asyncio.sleep(3)
     apply = Apply(as_transform(sleep))
     late = [await timer.latest(lambda: explorer.dispatch(apply), 4) for _ in range(3)]
@@ -96,8 +90,7 @@ async def _passes() -> None:
 
 
 async def _works(name: str, file: Path) -> None:
-    _collect_when_idle()
-    explorer, timer = Explorer(irviz.load(file)), _Timer()
+    timer, explorer = _Timer(), Explorer(irviz.load(file))
     await asyncio.sleep(3)
     node = explorer.session.graph().nodes[3].id
     wanted: dict[str, Action] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any, TypeVar
 
 _QUIET_SECONDS = 1.0
@@ -41,19 +41,9 @@ class Progress:
             self._bar.close()
 
 
-@contextmanager
-def progress(what: str, unit: str) -> Iterator[Progress]:
-    """Show progress until the block ends."""
-    shown = Progress(what, unit)
-    try:
-        yield shown
-    finally:
-        shown.close()
-
-
 def with_progress(steps: Generator[str, None, Value], what: str = "") -> Value:
     """Take all steps, show their words, and return the final result."""
-    with progress(what, "steps") as shown:
+    with closing(Progress(what, "steps")) as shown:
         try:
             while True:
                 shown.step(next(steps))

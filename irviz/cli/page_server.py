@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _NEVER = 1_000_000
+"""More collections of younger garbage than a process makes."""
 
 
 def main() -> None:

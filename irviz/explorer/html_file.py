@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -183,9 +183,6 @@ def _run(state: State) -> State:
 # --- offline data ------------------------------------------------------------------------------
 #
 # Everything that a viewer can show of a session, as data for a file without a kernel.
-
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from irviz.view.module_diff import Diff
 from irviz.worker.supervisor import Worker
 
 _SECONDS, _LEAST_SECONDS = 8.5, 3.0
-"""Small files are opened and compared within 8.5 s; comparing has 3 s, however late that ends."""
+"""Opening and comparing two small files takes at most 8.5 s; comparing may always take 3 s."""
 
 
 def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:

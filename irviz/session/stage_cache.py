@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -235,37 +235,34 @@ def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
     }
     function = drawable_function(mod, name)
     is_relax = isinstance(function, relax.Function)
-    return grouped(_iter_ids(function, functions) if is_relax else ())
+    return grouped(_ids(function, functions) if is_relax else ())
 
 
-def _iter_ids(
+def _ids(
     function: relax.Function, functions: Mapping[int, relax.Function]
-) -> Iterator[tuple[int, NodeId]]:
-    """Yield the address and the id of each variable, those of called functions after the callers'.
+) -> list[tuple[int, NodeId]]:
+    """Return the address and the id of each variable, also of called functions.
 
-    Functions that call each other often have more and more of them: what is called from within
-    `_MOST_IDS` is left out.
+    If there are more than `_MOST_IDS`, as where functions call each other often, only those of the
+    function itself: a part of the others could make a variable with several ids seem to have one.
     """
     read: dict[int, tuple[Mapping[int, NodeId], list[tuple[NodeId, int]]]] = {}
-    level: list[tuple[relax.Function, NodeId, tuple[int, ...]]] = [(function, NodeId(""), ())]
-    count = 0
-    for _ in range(1 + MAX_CALL_DEPTH):
-        inner: list[tuple[relax.Function, NodeId, tuple[int, ...]]] = []
-        for called, caller, callers in level:
-            key = called.__chandle__()
-            if key not in read:
-                read[key] = _own_ids(called, functions)
-            ids, calls = read[key]
-            for address, own in ids.items():
-                yield address, inlined_id(caller, own) if caller else own
-            count += len(ids)
-            for call, target in calls:
-                if target not in callers:
-                    at = inlined_id(caller, call) if caller else call
-                    inner.append((functions[target], at, (*callers, target)))
-            if count + len(inner) > _MOST_IDS:
-                return
-        level = inner
+    found: list[tuple[int, NodeId]] = []
+    waiting: list[tuple[relax.Function, str, tuple[int, ...]]] = [(function, "", ())]
+    while waiting and len(found) <= _MOST_IDS:
+        called, prefix, callers = waiting.pop()
+        key = called.__chandle__()
+        if key not in read:
+            read[key] = _own_ids(called, functions)
+        ids, calls = read[key]
+        found += [(address, NodeId(prefix + own)) for address, own in ids.items()]
+        if len(callers) < MAX_CALL_DEPTH:
+            waiting += [
+                (functions[target], inlined_id(prefix + call, ""), (*callers, target))
+                for call, target in calls
+                if target not in callers
+            ]
+    return list(read[function.__chandle__()][0].items()) if waiting else found
 
 
 def _own_ids(

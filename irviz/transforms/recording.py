@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
@@ -16,7 +16,7 @@ from tvm_ffi import structural_equal
 from irviz.errors import StageError, TransformError
 from irviz.loaders.models.imported_layers import known_layers
 from irviz.model.runs.measurement import TimedPass
-from irviz.progress import progress
+from irviz.progress import Progress
 from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_line
 from irviz.transforms.passes.pass_call import PassCall, default_pass_call, named_pass, write_by_name
 from irviz.transforms.python_script import PythonScript
@@ -135,7 +135,7 @@ def record_passes(kind: type[RecordingType] = Recording) -> Iterator[RecordingTy
     every context is restored afterwards. Exceptions propagate; the recording keeps the passes up to
     then, including the one that raised. Passes of other threads are not recorded.
     """
-    with progress("recording", "passes") as shown:
+    with closing(Progress("recording", "passes")) as shown:
         log = PassLog(noted=shown.step)
         with logging_passes(log):
             yield kind(log)

@@ -12,7 +12,12 @@ from irviz.limits import PASSES_SECONDS, passes_time
 from irviz.session import operation_limits
 from irviz.session.operation_limits import limited, limited_together
 
-pytestmark = pytest.mark.worker
+pytestmark = [
+    pytest.mark.worker,
+    # what ends an operation may be raised in Hypothesis's callback of Python's collector: Python
+    # reports that and drops it, and irviz raises it again
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 LONG = 30.0
 
@@ -50,11 +55,14 @@ def few_seconds(monkeypatch):
     monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.3)
 
 
-@pytest.mark.usefixtures("few_seconds")
-def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened):
-    session = opened(calls_that_call(30, 6)).apply("LegalizeOps")
-    with pytest.raises(irviz.LimitError, match=r"the comparison takes more than 0\.3 s .* smaller"):
-        session.diff("0", "1")
+def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened, monkeypatch):
+    session = opened(calls_that_call(1000, 2)).apply("LegalizeOps")
+    with monkeypatch.context() as limits:
+        limits.setattr(operation_limits, "OPERATION_SECONDS", 0.02)
+        with pytest.raises(
+            irviz.LimitError, match=r"comparison takes more than 0\.02 s .* smaller"
+        ):
+            session.diff("0", "1")
     assert "f1" in session.draw("0").svg
 
 
@@ -63,7 +71,8 @@ def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, mon
     session = opened(calls_that_call(300, 2))
     assert getattr(opened(calls_that_call(2, 3), "less.py"), draw)().svg
     monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.2)
-    with pytest.raises(irviz.IrvizError, match=r"longer than 0\.2 s and was stopped"):
+    match = r"longer than 0\.2 s and was stopped|the picture takes more than 0\.2 s"
+    with pytest.raises(irviz.IrvizError, match=match):
         getattr(session, draw)()
 
 

@@ -117,9 +117,19 @@ def in_spare_process(request: object) -> bytes | None:
         return pack_failure(failure, "")
 
 
-def prepare_spare_process(serve: Callable[..., bytes]) -> None:
-    """Make a fork for the next run, if there was one; it calls `serve` with the request's parts."""
+def prepare_spare_process(serve: Callable[..., bytes], practice: bytes) -> None:
+    """Make a fork for the next run, if there was one; it calls `serve` with the request's parts.
+
+    Until there is a request, it serves `practice`: a fork copies each page of memory that it is the
+    first to write to, and most pages that a call writes to are the same in every call.
+    """
     global _spare, _state
+
+    def served(requests: BinaryIO) -> bytes:
+        if not select.select([requests], [], [], 0)[0]:
+            serve(practice, None)
+        return serve(*pickle.load(requests))  # noqa: S301
+
     if _state is _State.STALE:
         _state = _State.READY
         if _spare is not None:
@@ -127,7 +137,7 @@ def prepare_spare_process(serve: Callable[..., bytes]) -> None:
             _spare = None
     if _state is _State.READY and _spare is None:
         with contextlib.suppress(OSError):  # there are too many processes: the run will say so
-            _spare = _forked(lambda requests: serve(*pickle.load(requests)))  # noqa: S301
+            _spare = _forked(served)
 
 
 def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:

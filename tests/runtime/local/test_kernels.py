@@ -287,7 +287,9 @@ def test_a_kernel_that_cannot_be_compiled_is_named(monkeypatch):
 def test_progress_is_counted_in_kernels(told, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     outputs(network(*THREE))
-    assert told() == ["building kernels: 1 of 3", "building kernels: 3 of 3"]
+    first, last = told()  # two are compiled at once, one of them alone
+    assert first in ("building kernels: 1 of 3", "building kernels: 2 of 3")
+    assert last == "building kernels: 3 of 3"
 
 
 def test_one_call_forgets_all_kernels(folder, compilations):

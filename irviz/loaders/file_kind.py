@@ -28,22 +28,60 @@ class FileKind(Enum):
         self.suffix, self.title = suffix, title
 
 
-# Common files without a graph, or with a graph that only running them would show.
+# What is said of common files that hold no graph, or one that only running them would show.
 COMPILED = (
     "is compiled, and no IRModule can be read from it: give the module it is made of, or record "
     "its build with irviz.record()"
 )
-_UNREADABLE = {
-    b"\x80": (
-        "is a pickle, which may run anything as it is read and was not read: save the model with "
-        "torch.export.save(torch.export.export(model, inputs), 'model.pt2')"
-    ),
-    b"\x89HDF": "is HDF5, which holds arrays: give the model itself, as ONNX or .pt2",
-    b"GGUF": "is GGUF, which holds weights and no graph: give the model itself, as ONNX or .pt2",
-    b"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
-    b"\x7fELF": COMPILED,
+_CONVERT = "give the model itself, as ONNX or .pt2"
+_WEIGHTS = f"which holds weights and no graph: {_CONVERT}, and the weights as params="
+_PICKLE = (
+    "is a pickle, which may run anything as it is read and was not read: save the model with "
+    "torch.export.save(torch.export.export(model, inputs), 'model.pt2')"
+)
+_IMAGE = "is an image: give it as inputs, beside a model"
+_ONNX_BY_TF = "convert it to ONNX with python -m tf2onnx.convert"
+_SIGNATURES = {
+    re.compile(signature, re.DOTALL): words
+    for signature, words in {
+        rb".{4}\0{4}\{": f"is .safetensors, {_WEIGHTS}",
+        rb"\x80[\0-\x05]": _PICKLE,
+        rb"\x89HDF": f"is HDF5, which holds arrays: {_CONVERT}",
+        rb"GGUF": f"is GGUF, {_WEIGHTS}",
+        rb"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
+        rb"PK\x03\x04.{22}.{4}[^/]{1,200}\.npy": (
+            "is an .npz, which holds arrays: give it as params= or inputs=, beside a module"
+        ),
+        rb"PK\x03\x04.{26}(?:metadata\.json|config\.json|model\.weights\.h5)": (
+            f"is a Keras model: {_ONNX_BY_TF}"
+        ),
+        rb"\x7fELF|MZ[^\n]{0,60}\0|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|!<arch>\n": COMPILED,
+        rb".{4}TFL3": (
+            "is TensorFlow Lite: import it with tvm.relax.frontend.tflite.from_tflite, and give "
+            "the IRModule"
+        ),
+        rb"\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd": (
+            "is compressed: unpack it, and give the model that is in it"
+        ),
+        rb".{257}ustar": (
+            "is a tar archive: unpack it, and give the model that is in it; if TVM has exported "
+            "it as a library, give the module that was built"
+        ),
+        rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP": _IMAGE,
+        rb"%PDF": "is a PDF: give a model",
+    }.items()
 }
-
+_FOREIGN = {
+    ".pb": f"is a graph of TensorFlow: {_ONNX_BY_TF}",
+    ".mlmodel": f"is a Core ML model: {_CONVERT}",
+    ".mlir": (
+        "is MLIR: import StableHLO with tvm.relax.frontend.stablehlo.from_stablehlo, and give the "
+        "IRModule"
+    ),
+    ".ll": COMPILED,
+    ".bc": COMPILED,
+}
+"""What is said of files that only their suffix tells apart."""
 
 _WRITTEN_BY = {
     FileKind.PT2: "write one with torch.export.save(torch.export.export(model, inputs), path)",
@@ -52,7 +90,10 @@ _WRITTEN_BY = {
 _ZIP = b"PK\x03\x04"
 SESSION_ENTRY = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 """The names of the entries of a saved session, which is a zip archive as a .pt2 file is."""
-_MOST_NAME = 30
+_MOST_NAME, _MOST_START = 30, 1000
+_ONNX = re.compile(rb"\x08[\2-\x1f]")
+"""ONNX has no signature of its own: it begins with its version, a field and a number. Models that
+TensorFlow has saved have 1 there."""
 
 
 def holds_session(content: bytes) -> bool:
@@ -77,13 +118,13 @@ def detect_kind(content: bytes, name: str) -> FileKind:
     named = _named_kind(name)
     if not content.strip():
         raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")
-    for start, reason in _UNREADABLE.items():
-        if content.startswith(start):
-            raise LoadError(f"{name!r} {reason}")
+    if holds_session(content):
+        return FileKind.SESSION
+    if words := _other_kind(content, name):
+        raise LoadError(f"{name!r} {words}")
     if content.startswith(_ZIP):
-        return FileKind.SESSION if holds_session(content) else FileKind.PT2
-    # ONNX has no signature of its own: it begins with its version, a field and a number below 32.
-    if named is FileKind.ONNX or (content[:1] == b"\x08" and content[1:2] < b"\x20"):
+        return FileKind.PT2
+    if named is FileKind.ONNX or _ONNX.match(content):
         return FileKind.ONNX
     if named in _WRITTEN_BY:
         raise LoadError(f"{_wrong(name)}: it is not a zip archive; {_WRITTEN_BY[named]}")
@@ -95,6 +136,16 @@ def detect_kind(content: bytes, name: str) -> FileKind:
     if '"nbformat"' in text:
         return FileKind.NOTEBOOK
     return named or FileKind.JSON
+
+
+def _other_kind(content: bytes, name: str) -> str:
+    """Return what is said of a file of a kind that holds no module, "" for other files."""
+    start = content[:_MOST_START]
+    words = next((said for begins, said in _SIGNATURES.items() if begins.match(start)), "")
+    suffix = Path(name).suffix.lower()
+    if suffix == ".pb" and _ONNX.match(content):  # as ONNX's own tests are called
+        return words
+    return words or _FOREIGN.get(suffix, "")
 
 
 def decode_text(content: bytes, name: str) -> str:

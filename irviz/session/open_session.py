@@ -16,6 +16,7 @@ from irviz.loaders.file_kind import is_session_file
 from irviz.loaders.load import load as load_model
 from irviz.loaders.load import load_content
 from irviz.loaders.loaded_model import Missing
+from irviz.loaders.param_files import load_params
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.runtime.argument_lists import Array
 from irviz.session.session import Session
@@ -29,7 +30,7 @@ def load(
     what: object,
     *,
     name: str = "",
-    params: Mapping[str, Array] | None = None,
+    params: Mapping[str, Array] | str | os.PathLike[str] | None = None,
     inputs: Any = None,
     labels: NDArray[np.int64] | None = None,
     function: str = "",
@@ -45,7 +46,8 @@ def load(
             IRModule, a `relax.Function`, a PrimFunc, a module of `relax.frontend.nn`, torch or
             torch.fx, a program of torch.export or torch.onnx, or an ONNX model.
         name: The name of the module to open, if a file defines several.
-        params: Arrays by parameter name, which replace those of the model.
+        params: Arrays by parameter name, which replace those of the model, or the path of an .npz,
+            a .safetensors or a pickle with them.
         inputs: What functions are called with; a torch module needs example inputs.
         labels: The correct class of each case, of shape (cases,).
         function: The function to show; by default "main", or else the first by name, Relax
@@ -64,6 +66,8 @@ def load(
         session = irviz.load("model.onnx")
         ```
     """
+    if isinstance(params, str | os.PathLike):
+        params = load_params(params)
     what, stage = split_stage(what)
     if is_session(what):
         if name:

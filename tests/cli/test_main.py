@@ -217,7 +217,8 @@ def test_a_process_that_fails_ends_with_2_and_one_line(tmp_path):
     ("content", "words"),
     [
         (b"", "it is empty"),
-        (b"\x89PNG\r\n\x1a\n\xff", "it is not text"),
+        (b"\x89PNG\r\n\x1a\n\xff", "is an image"),
+        (b"\xff\xfe\0", "it is not text"),
         (b'{"nodes": 3}', "it is JSON without TVM's 'nodes' and 'root_index'"),
         (b"[" * 100_000, "it is not JSON"),
         (b"PK\x03\x04", "is damaged or cut short"),

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.worker
 
 SCRIPT = MyModuleStatic.script()
 JSON = tvm.ir.save_json(MyModuleStatic)
+ENTRY = b"PK\x03\x04" + bytes(26)  # of a zip archive, up to its name
+HEADER = (0x80).to_bytes(8, "little") + b'{"w":{"dtype":"F32"'  # of a .safetensors
 
 
 def names(module):
@@ -270,7 +272,8 @@ def test_a_name_is_for_files():
         ("m", b"", "is not a kind of file that irviz reads: it is empty"),
         ("m.py", SCRIPT[: SCRIPT.index("R.call_tir(") + 12].encode(), "this is not Python"),
         ("m.py", b"x = 1", "defines no module: write `@I.ir_module`"),
-        ("m.py", b"\x89PNG\r\n\x1a\n", "it is not text in UTF-8, as byte 0 is 0x89"),
+        ("m.py", b"\x89PNG\r\n\x1a\n", "is an image: give it as inputs"),
+        ("m.py", b"\x89...", "it is not text in UTF-8, as byte 0 is 0x89"),
         ("m.py", "caf\u00e9 = 1".encode("latin-1"), "it is not text in UTF-8, as byte 3 is 0xe9"),
         ("m.py", b"\0" * 100, "a NUL character is refused"),
         ("m.py", b"a" * (100 << 20), "a text of 104,857,600 characters is refused"),
@@ -283,6 +286,20 @@ def test_a_name_is_for_files():
         ("m.gguf", b"GGUF\x03", "is GGUF, which holds weights and no graph"),
         ("m.so", b"\x7fELF\x02", "is compiled, and no IRModule can be read from it"),
         ("m.npy", b"\x93NUMPY\x01", "is an array: give it as params or inputs"),
+        ("m.npz", ENTRY + b"w0.npy", "is an .npz, which holds arrays: give it as params="),
+        ("m.keras", ENTRY + b"metadata.json", "is a Keras model: convert it to ONNX"),
+        ("m.safetensors", HEADER, "is .safetensors, which holds weights and no graph"),
+        ("m.safetensors", b"\x91" + HEADER[1:], "is .safetensors, which holds weights"),
+        ("m.dll", b"MZ\x90\0\x03", "is compiled, and no IRModule can be read from it"),
+        ("m.dylib", b"\xcf\xfa\xed\xfe", "is compiled, and no IRModule can be read from it"),
+        ("m.tflite", b"\x1c\0\0\0TFL3", "is TensorFlow Lite: import it with tvm.relax"),
+        ("m.pb", b"\x0a\x10\x0a\x01x", "is a graph of TensorFlow: convert it to ONNX"),
+        ("saved_model.pb", b"\x08\x01\x12", "is a graph of TensorFlow: convert it to ONNX"),
+        ("model.pb", b"\x08\x07\x12", "is not a complete ONNX model"),
+        ("m.mlmodel", b"\x08\x04\x12", "is a Core ML model"),
+        ("m.mlir", b"module {", "from_stablehlo"),
+        ("m.tar.gz", b"\x1f\x8b\x08", "is compressed: unpack it"),
+        ("m.tar", b"lib0.o".ljust(257, b"\0") + b"ustar", "is a tar archive: unpack it"),
         ("notes.txt", b"Dear reader,", f"is not a kind of file that irviz reads: give {READABLE}"),
     ],
 )
@@ -294,6 +311,12 @@ def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path, name, content, words
     assert words in message
     assert len(message) < 400 + len(str(path))
     assert path.read_bytes() == content
+
+
+def test_a_misspelt_name_of_tvmscript_has_a_suggestion(tmp_path):
+    path = tmp_path / "m.py"
+    path.write_text(SCRIPT.replace("R.call_tir(", "R.calltir(", 1))
+    assert refusal(path).endswith("did you mean R.call_tir?")
 
 
 def test_what_is_no_file_is_a_sentence(tmp_path):

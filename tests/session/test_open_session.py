@@ -30,6 +30,13 @@ def test_a_module_and_its_arrays_become_a_session():
     assert session.run().outputs[0].shape == (3, 1, 10)
 
 
+def test_the_arrays_may_be_in_a_file(tmp_path):
+    np.savez(tmp_path / "weights.npz", **mlp_params())
+    session = irviz.load(MyModule, params=tmp_path / "weights.npz", inputs=IMAGES)
+    outputs = irviz.load(MyModule, params=mlp_params(), inputs=IMAGES).run().outputs
+    np.testing.assert_array_equal(session.run().outputs[0], outputs[0])
+
+
 def test_a_dropped_file_is_another_beginning_and_no_stage_is_lost(session):
     opened = add_file(session, "mlp.py", TEXT)
     assert [stage.id for stage in opened.stages] == ["0", "1", "2"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 
 # --- The names of TVMScript's dialect for GPUs and other accelerators, and what each kind does ---
 #
@@ -354,6 +355,10 @@ def _is_dtype(root: str, path: str) -> bool:
     return root == "T" and _DTYPE.fullmatch(path) is not None
 
 
+_MOST_COMPARED = 80
+"""The length of a name that is compared with others, which takes time."""
+
+
 def refusal_reason(root: str, path: str) -> str:
     """Return why a text may not use a name, to be appended to its place."""
     name = f"{root}.{path}"
@@ -365,7 +370,9 @@ def refusal_reason(root: str, path: str) -> str:
         return f"{name} is refused here: it is a part of a layout or of an instruction of PTX"
     if may_call(root, path):
         return f"{name} is refused here: it must be called"
-    return f"{name} is refused: TVMScript does not need it"
+    known = FUNCTIONS[root] if len(path) < _MOST_COMPARED else ()
+    meant = "".join(f"; did you mean {root}.{one}?" for one in get_close_matches(path, known, 1))
+    return f"{name} is refused: TVMScript does not need it{meant}"
 
 
 # --- The names that a text imports from TVM's GPU dialect, and their full names ------------------

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from irviz.view.module_diff import Diff
 
 
+_PICTURES = (".svg", ".pdf", ".png", ".dot")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """The result of `add_subparsers`, to which each command adds its parser."""
 
@@ -40,6 +41,13 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
     parser.add_argument(
         "--module", default="", metavar="NAME", help="the module to read, if it defines several"
     )
+    parser.add_argument(
+        "--missing",
+        choices=("error", "opaque"),
+        default="error",
+        help="operators of a .pt2 or .onnx that TVM does not import: an error, or opaque nodes, "
+        "which cannot be run",
+    )
 
 
 def open_file(options: argparse.Namespace) -> Session:
@@ -47,7 +55,12 @@ def open_file(options: argparse.Namespace) -> Session:
     from irviz.session.open_session import load
 
     with warnings.catch_warnings(record=True) as notes:
-        session = load(options.file, name=options.module, function=options.function)
+        session = load(
+            options.file,
+            name=options.module,
+            function=options.function,
+            missing=options.missing,
+        )
     print_notes([str(note.message) for note in notes])
     return session
 
@@ -148,7 +161,7 @@ def add_draw(commands: Commands) -> None:
     parser = commands.add_parser("draw", help="draw a function of a module to a file")
     add_file(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, help="a .svg, .pdf, .png or .dot file"
+        "-o", "--output", type=Path, required=True, help=f"a file: {', '.join(_PICTURES)}"
     )
     add_function(parser)
     parser.add_argument("--theme", default="course", help="course or dark")
@@ -164,12 +177,13 @@ def add_draw(commands: Commands) -> None:
 
 
 def _run_draw(options: argparse.Namespace) -> None:
+    target_path(options.output, _PICTURES)  # before the time that the rest takes
     from irviz.session.open_session import part
 
     view = part(options.around, options.steps, options.to)
     session = open_file(options)
     figure = session.draw(view=view, theme=options.theme, direction=options.direction)
-    figure.save(options.output)
+    print(figure.save(options.output))  # noqa: T201
     print_notes([figure.note] if figure.note else [])
 
 
@@ -189,6 +203,7 @@ def _run_open(options: argparse.Namespace) -> None:
         START if options.file is None else str(options.file.resolve()),
         options.module,
         options.function,
+        options.missing,
         port=options.port,
         place=options.place,
     )
@@ -225,6 +240,8 @@ def add_diff(commands: Commands) -> None:
 
 
 def _run_diff(options: argparse.Namespace) -> int:
+    if options.output:
+        target_path(options.output, [".svg"])
     from irviz.session.open_diff import diff, recordings
 
     both = recordings(options.before, options.after)
@@ -248,7 +265,7 @@ def _draw_diff(options: argparse.Namespace, found: Diff | None) -> None:
     if not found:
         print_notes([f"nothing differs: {options.output} is not written"])
         return
-    found.save(
+    file = found.save(
         options.output,
         options.function,
         around=options.around,
@@ -259,6 +276,7 @@ def _draw_diff(options: argparse.Namespace, found: Diff | None) -> None:
         layout=options.layout,
         overlay=options.overlay,
     )
+    print(file)  # noqa: T201
 
 
 def _diff_recordings(options: argparse.Namespace, before: Session, after: Session) -> int:
@@ -383,16 +401,12 @@ def add_export(commands: Commands) -> None:
 
 
 def _run_export(options: argparse.Namespace) -> None:
-    from irviz.explorer.html_file import SUFFIX, save_html
     from irviz.view.pass_times import SUFFIXES
 
-    suffixes = SUFFIXES if options.times else [SUFFIX]
-    target_path(options.output, suffixes)  # before the time that the rest takes
+    target_path(options.output, SUFFIXES if options.times else [".html"])
     session = open_file(options)
-    if options.times:
-        session.pass_times().save(options.output)
-    else:
-        save_html(session, options.output)
+    saved = session.pass_times().save if options.times else session.save_html
+    print(saved(options.output))  # noqa: T201
 
 
 def add_figures(commands: Commands) -> None:
@@ -432,9 +446,15 @@ def _run_figures(options: argparse.Namespace) -> int:
         for each in wrong:
             print(each, file=sys.stderr)  # noqa: T201
         return 1 if wrong else 0
-    for file in write_figures(figures, options.names):
-        print(file)  # noqa: T201
-    return 0
+    code = 0
+    for name in options.names or [one.name for one in figures.declarations]:
+        try:
+            for file in write_figures(figures, [name]):
+                print(file)  # noqa: T201
+        except FAILURES as failure:  # noqa: PERF203 - the others are drawn all the same
+            print_notes([failure_words(failure)])
+            code = 2
+    return code
 
 
 MOST_BYTES: Final = 50_000_000

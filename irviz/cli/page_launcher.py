@@ -19,13 +19,16 @@ import webbrowser
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import platformdirs
 
 from irviz.errors import IrvizError
 from irviz.private_folder import private_folder
 from irviz.worker.child_process import end_process
+
+if TYPE_CHECKING:
+    from irviz.loaders.loaded_model import Missing
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 _LOOK_SECONDS = 0.1
@@ -40,7 +43,13 @@ class ServeError(IrvizError, RuntimeError):
 
 
 def serve(
-    what: str, name: str = "", function: str = "", *, port: int = 0, place: Place = "any"
+    what: str,
+    name: str = "",
+    function: str = "",
+    missing: Missing = "error",
+    *,
+    port: int = 0,
+    place: Place = "any",
 ) -> None:
     """Serve the explorer on the loopback address until interrupted, or its window is closed.
 
@@ -48,6 +57,7 @@ def serve(
         what: A file that `irviz.load` takes, DEMO, or START.
         name: The module to open, if the file defines several.
         function: The function to show first, if the module has several.
+        missing: What to do with calls that TVM's importer does not support, as in `irviz.load`.
         port: The port; 0 for any free one.
         place: Where the page is shown: in a desktop "window", in the "browser", in "any" of these
             (a window if pywebview is installed), or "nowhere", which prints its address.
@@ -61,7 +71,7 @@ def serve(
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        served(what, port, name, function) as (process, url),
+        served(what, port, name, function, missing) as (process, url),
         _redirecting_file(url) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
@@ -117,11 +127,11 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def served(
-    what: str, port: int = 0, name: str = "", function: str = ""
+    what: str, port: int = 0, name: str = "", function: str = "", missing: Missing = "error"
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a page until the block ends; yield process and address once it answers."""
     token = secrets.token_urlsafe(24)
-    request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()))
+    request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()), missing)
     environment = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
     # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
     # so that Ctrl-C in a terminal reaches this process alone
@@ -258,6 +268,7 @@ class PageRequest:
         token: The token that requests must have.
         parent: The process whose exit ends the server.
         directory: The current directory, where files are saved.
+        missing: What to do with calls that TVM's importer does not support.
     """
 
     what: str
@@ -267,3 +278,4 @@ class PageRequest:
     token: str
     parent: int
     directory: str
+    missing: Missing = "error"

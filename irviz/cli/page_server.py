@@ -370,7 +370,13 @@ def explorer_of_page(request: PageRequest) -> Explorer:
 
     if request.what in EXAMPLES:
         return explore(EXAMPLES[request.what].session(), height=0)
-    return explore(request.what, name=request.name, function=request.function, height=0)
+    return explore(
+        request.what,
+        name=request.name,
+        function=request.function,
+        missing=request.missing,
+        height=0,
+    )
 
 
 if __name__ == "__main__":

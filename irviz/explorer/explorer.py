@@ -50,6 +50,7 @@ from irviz.explorer.viewer_traits import (
     title,
 )
 from irviz.ir.module_functions import relax_functions
+from irviz.loaders.loaded_model import Missing
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import Array
 from irviz.session.blame import Blame
@@ -282,25 +283,27 @@ def _inside(widget: widgets.Widget) -> list[widgets.Widget]:
 def explore(
     what: object,
     *,
-    params: Mapping[str, Array] | None = None,
+    params: Mapping[str, Array] | str | os.PathLike[str] | None = None,
     inputs: Any = None,
     labels: NDArray[int64] | None = None,
     function: str = "",
     name: str = "",
     trust: bool = False,
+    missing: Missing = "error",
     height: int = ViewerTraits.height,
 ) -> Explorer:
     """Open the explorer on a session, a module, a model or a file.
 
     Args:
         what: A `Session`, or anything that `irviz.load` takes. Opening a file runs nothing in it.
-        params: Arrays by parameter name, to bind and to run with.
+        params: Arrays by parameter name, to bind and to run with, or the path of a file with them.
         inputs: An array for the remaining parameter, or a dict of arrays by name, with one case per
             row; for a torch model, its example inputs.
         labels: The correct class of each case, of shape (cases,).
         function: The function to show first; by default "main", or else the first by name.
         name: The module to open, if the file defines several.
         trust: Whether code in the file may be run without asking.
+        missing: What to do with calls that TVM's importer does not support, as in `irviz.load`.
         height: The height of the widget in px, 0 to fill the window.
 
     Returns:
@@ -319,6 +322,7 @@ def explore(
             labels=labels,
             function=function,
             trust=trust,
+            missing=missing,
         )
     return Explorer(what, height=height)
 

@@ -139,6 +139,11 @@ def read_declarations(path: Path) -> FigureList:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LoadError(
+            f"there is no {path}: declare figures in it, as docs/figures.md shows, or name another "
+            "file with --file"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LoadError(f"{path} is not TOML: {error}") from None
     known = {"folder": str, "formats": list, "defaults": dict, "figure": list}

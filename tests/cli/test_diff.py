@@ -44,7 +44,7 @@ def test_the_picture(saved, tmp_path, capsys):
     stages = [f"{saved}#0", f"{saved}#1"]
     assert main(["diff", *stages, "-o", str(target), "--theme", "dark", "--layout", "above"]) == 1
     assert target.read_text().startswith("<svg")
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == f"{target}\n"
     target.unlink()
     assert main(["diff", stages[0], stages[0], "-o", str(target)]) == 0
     assert not target.exists()

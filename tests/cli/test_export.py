@@ -24,9 +24,9 @@ def test_a_file_and_a_saved_session_become_pages(
     script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = demo_stages().save(tmp_path / "lecture.irviz")
-    assert main(["export", str(script), "-o", str(tmp_path / "mlp.html")]) == 0
-    assert main(["export", str(session), "-o", str(tmp_path / "lecture.html")]) == 0
-    assert capsys.readouterr() == ("", "")
+    for file, name in ((script, "mlp.html"), (session, "lecture.html")):
+        assert main(["export", str(file), "-o", str(tmp_path / name)]) == 0
+        assert capsys.readouterr() == (f"{tmp_path / name}\n", "")
     assert "<title>mlp.py · irviz</title>" in (tmp_path / "mlp.html").read_text("utf-8")
     assert "<title>lecture.irviz · irviz</title>" in (tmp_path / "lecture.html").read_text("utf-8")
 

@@ -67,7 +67,7 @@ def test_the_version_is_told(tmp_path, capsys):
 
 def test_a_file_is_drawn_to_a_file(tmp_path, saved):
     done = irviz_process("draw", saved, "-o", "out.svg", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "out.svg\n", "")
     assert [p.name for p in tmp_path.iterdir()] == ["out.svg"]
     drawn = (tmp_path / "out.svg").read_text(encoding="utf-8")
     assert drawn == irviz.draw(MyModuleStatic).svg
@@ -81,6 +81,7 @@ def test_one_of_the_modules_of_a_script_is_drawn(tmp_path, capsys):
     path.write_text(two, encoding="utf-8")
     assert main(["draw", str(path), "-o", str(tmp_path / "b.svg"), "--module", "Last"]) == 0
     assert (tmp_path / "b.svg").read_text(encoding="utf-8") == irviz.draw(MyModuleStatic).svg
+    assert capsys.readouterr().out == f"{tmp_path / 'b.svg'}\n"
     said = refused(capsys, tmp_path, "draw", path, "-o", tmp_path / "a.svg")
     assert said == f"{str(path)!r} defines 2 modules: name one of 'First', 'Last'"
 
@@ -115,8 +116,9 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
         assert target.read_text(encoding="utf-8") == irviz.draw(path, chosen).svg
     served = []
     monkeypatch.setattr("irviz.cli.page_launcher.serve", lambda *given, **_: served.append(given))
-    assert main(["open", str(path), "--function", "second"]) == 0
-    assert served == [(str(path), "", "second")]
+    assert main(["open", str(path), "--function", "second", "--missing", "opaque"]) == 0
+    assert served == [(str(path), "", "second", "opaque")]
+    capsys.readouterr()
     monkeypatch.undo()
     said = refused(capsys, tmp_path, "open", path, "--function", "third")
     assert said == (
@@ -125,12 +127,21 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
     )
 
 
+@pytest.mark.parametrize("command", ["draw", "export", "diff"])
+def test_a_name_that_nothing_can_be_written_to_is_said_before_the_file_is_read(
+    tmp_path, capsys, command
+):
+    files = [tmp_path / "nowhere.py"] * (2 if command == "diff" else 1)
+    said = refused(capsys, tmp_path, command, *files, "-o", tmp_path / "out.exe")
+    assert "give a name ending in" in said
+
+
 def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for(monkeypatch):
     monkeypatch.setattr(
         "irviz.explorer.explorer.explore", lambda *given, **options: (given, options)
     )
-    request = PageRequest("a.py", "Last", "second", 0, "", 0, ".")
-    options = {"name": "Last", "function": "second", "height": 0}
+    request = PageRequest("a.py", "Last", "second", 0, "", 0, ".", "opaque")
+    options = {"name": "Last", "function": "second", "missing": "opaque", "height": 0}
     assert page_server.explorer_of_page(request) == (("a.py",), options)
 
 

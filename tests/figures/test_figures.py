@@ -162,6 +162,23 @@ def test_a_wrong_declaration_is_told_in_one_sentence(tmp_path, capsys, text, sai
     assert not (tmp_path / "figures").exists()
 
 
+def test_a_figure_that_cannot_be_drawn_does_not_stop_the_others(tmp_path, capsys):
+    file = tmp_path / "figures.toml"
+    wrong = FIGURE.replace('"a"', '"wrong"').replace("{}", 'callouts = { lv9 = "binding" }')
+    file.write_text(wrong + FIGURE.format(""))
+    assert main(["figures", "--file", str(file)]) == 2
+    written = capsys.readouterr()
+    assert [Path(line).name for line in written.out.splitlines()] == ["a.svg"]
+    assert "'wrong'" in written.err
+    assert written.err.count("\n") == 1
+
+
+def test_without_a_declaration_it_is_said_where_one_would_be(tmp_path, capsys):
+    assert main(["figures", "--file", str(tmp_path / "figures.toml")]) == 2
+    assert "there is no" in (said := capsys.readouterr().err)
+    assert "--file" in said
+
+
 def test_nothing_is_imported_or_run_by_reading_declarations(tmp_path):
     code = f"import os\nos.mkdir({str(tmp_path / 'ran')!r})\nprogram = 3\n"
     (tmp_path / "mine.py").write_text(code)

@@ -111,7 +111,8 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
             if missing == "error":
                 raise LoadError(
                     f"{_described(node)}: {one_line(failure).rstrip('.')}; "
-                    "missing='opaque' opens the model with such nodes as calls without a definition"
+                    "missing='opaque', or irviz open --missing opaque, opens the model with such "
+                    "nodes as calls without a definition"
                 ) from failure
         opaque.append(_described(node))
         return _opaque_call(importer, model, node, inputs)

@@ -168,8 +168,9 @@ class _Converter:
                 reason, failure = one_line(raised), raised
         if self.missing == "error":
             raise LoadError(
-                f"TVM cannot import {described(node)}: {reason}; missing='opaque' opens the model "
-                "with such calls as nodes without a definition"
+                f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
+                "open --missing opaque, opens the model with such calls as nodes without a "
+                "definition"
             ) from failure
         self.opaque.append(described(node))
         return self._opaque_call(node)

@@ -1,4 +1,4 @@
-"""The values of a TVM tensor as an array."""
+"""The values of a TVM tensor as an array, and the other way round."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ def tensor_array(tensor: tvm.runtime.Tensor) -> NDArray[np.generic]:
         return np.from_dlpack(tensor)
     except Exception:  # a dtype that only `numpy` can give, or memory of another device
         return np.asarray(tensor.numpy())
+
+
+def shared_tensor(array: NDArray[np.generic]) -> tvm.runtime.Tensor:
+    """Return an array as a tensor in the array's memory; a copy of a dtype that NumPy lacks."""
+    try:
+        return tvm.runtime.from_dlpack(array)
+    except BufferError:  # such as bfloat16
+        return tvm.runtime.tensor(array)
 
 
 # --- Compare tensors and arrays ------------------------------------------------------------------

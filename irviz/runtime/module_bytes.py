@@ -14,10 +14,10 @@ from types import ModuleType
 
 import cloudpickle
 import numpy as np
-import tvm
 import tvm_ffi
 from tvm import ir
 
+from irviz.ir.tensor_array import shared_tensor
 from irviz.worker import shared_arrays
 
 
@@ -47,7 +47,7 @@ def unpack_module(packed: bytes) -> ir.IRModule:
         return mod
     constants = [
         ir.GenericConst(tensor, type_)
-        for tensor, type_ in zip(map(tvm.runtime.from_dlpack, arrays), types, strict=True)
+        for tensor, type_ in zip(map(shared_tensor, arrays), types, strict=True)
     ]
 
     def restored(text: ir.StringImm) -> ir.Expr:

@@ -19,7 +19,7 @@ from tvm import ir, relax
 
 from irviz.errors import RunError, run_errors
 from irviz.ir.check_arguments import ShapeValue
-from irviz.ir.tensor_array import tensor_array
+from irviz.ir.tensor_array import shared_tensor, tensor_array
 from irviz.model.runs.trace import Array
 from irviz.runtime.build_module import (
     AS_IT_IS,
@@ -195,7 +195,7 @@ def to_device(argument: object, device: tvm.runtime.Device) -> object:
 def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
     try:
         if is_mapped(array) and device == tvm.cpu():  # this process's own copy
-            return tvm.runtime.from_dlpack(array)
+            return shared_tensor(array)
         return tvm.runtime.tensor(array, device)
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         if "bad_alloc" in str(failure):

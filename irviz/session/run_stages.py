@@ -190,7 +190,8 @@ def _verdict(
         return OriginVerdict(origin.name, None, error_summary(failure))
     first = tuple(output[:1] for output in result.outputs)
     wanted = tuple(output[None] for output in expected.outputs)
-    limits = [scaled_tolerance(*pair) for pair in zip(first, wanted, strict=False)]
+    given = [value.dtype for value in values if isinstance(value, np.ndarray)]
+    limits = [scaled_tolerance(*pair, given) for pair in zip(first, wanted, strict=False)]
     comparison = compare_runs(RunResult(first, 0.0), RunResult(wanted, 0.0), limits)
     verdict = OriginVerdict(origin.name, comparison)
     if not verdict.is_different:

@@ -12,7 +12,7 @@ from tvm import ir, relax
 from irviz.errors import TransformError
 from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
-from irviz.ir.tensor_array import tensor_array
+from irviz.ir.tensor_array import shared_tensor, tensor_array
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable
@@ -85,7 +85,7 @@ def bind_params(params: Mapping[str, np.ndarray], function: str = "main") -> Bin
     for name, array in params.items():
         try:
             is_kept = isinstance(array, np.ndarray) and is_shared(array)
-            make = tvm.runtime.from_dlpack if is_kept else tvm.runtime.tensor
+            make = shared_tensor if is_kept else tvm.runtime.tensor
             tensors[name] = make(writable(array) if is_kept else np.asarray(array))
         except (TypeError, ValueError) as failure:  # noqa: PERF203 - the error names the array
             raise TransformError(

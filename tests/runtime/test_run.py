@@ -2,11 +2,13 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
 from tvm import ir, relax
 
+import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
@@ -259,3 +261,17 @@ def test_there_is_a_label_for_each_case(count):
 def test_a_function_that_is_not_there_is_named_with_those_that_are():
     with pytest.raises(ValueError, match="no function 'other'; its Relax functions are 'main'"):
         run(MyModule, "other")
+
+
+@pytest.mark.build
+def test_large_arrays_of_a_dtype_that_numpy_lacks_are_arguments_and_constants():
+    """As they are large, the worker sees them in shared memory."""
+    builder = relax.BlockBuilder()
+    x, w = (relax.Var(name, relax.TensorType((256, 256), "bfloat16")) for name in "xw")
+    with builder.function("main", [x, w]):
+        builder.emit_func_output(builder.emit(relax.op.add(x, w)))
+    ones = np.ones((256, 256), ml_dtypes.bfloat16)
+    session = irviz.Session(builder.get(), params={"w": ones}, inputs={"x": ones + ones})
+    for one in (session, session.bind()):
+        (output,) = one.run().outputs
+        np.testing.assert_array_equal(output[0].astype("float32"), 3.0)

@@ -59,7 +59,8 @@ def import_program(
         for node in decomposed.graph.nodes
         if node.op == "call_function" and node.target.__name__ not in importer.convert_map
     }
-    known = {**lacking, **importer.convert_map, **own_operators(importer)}
+    rounded: list[str] = []
+    known = {**lacking, **importer.convert_map, **own_operators(importer, rounded)}
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )
@@ -76,8 +77,10 @@ def import_program(
     layers = torch_layers(module, importer.env)
     module = with_source_lines(module, "main", torch_source_lines(module, importer.env))
     module, mended = mend(module)
-    remarks = (*mended, *converter.remarks)
-    return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), remarks)
+    if rounded:
+        more = f" and {len(rounded) - 1} more" if len(rounded) > 1 else ""
+        mended += (f"computed in float32, as TVM lacks it in this dtype: {rounded[0]}{more}",)
+    return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), mended)
 
 
 def described(node: Node) -> str:
@@ -134,7 +137,7 @@ def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.E
 
 @dataclass
 class _Converter:
-    """Converts nodes, and notes those without a definition or with another dtype than in torch.
+    """Converts nodes to the dtypes that they have in torch, and notes those without a definition.
 
     Attributes:
         begin: Called before the first node.
@@ -146,7 +149,6 @@ class _Converter:
     begin: Callable[[], None]
     sizes: dict[str, tirx.Expr] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
-    unlike: list[str] = field(default_factory=list)
     is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
@@ -154,14 +156,14 @@ class _Converter:
         reason, failure = "its importer has no such operator", None
         if not self.is_begun:
             self.begin()
+            keep_dtypes(self.importer.block_builder)
             self.is_begun = True
         self._learn_sizes(node.all_input_nodes)
         if convert is not None:
             try:
                 with in_torch_dtype(self.importer, node):
                     converted = convert(node)
-                self._compare_dtypes(node, converted)
-                return converted
+                return self._cast(converted, node.meta.get("val"))
             except (LoadError, MemoryError):
                 raise
             except Exception as raised:  # the importer raises errors of any class
@@ -210,21 +212,26 @@ class _Converter:
             )
         return relax.TensorType(sizes, self.importer._convert_data_type(tensor.dtype))
 
-    def _compare_dtypes(self, node: Node, converted: object) -> None:
-        wanted = getattr(node.meta.get("val"), "dtype", None)
-        if wanted is None or not isinstance(converted, relax.Var):
-            return
-        found = str(getattr(converted.ty, "dtype", "") or "")
-        if found and found != (expected := self.importer._convert_data_type(wanted)):
-            self.unlike.append(f"{described(node)}, which is {expected} in torch and {found} here")
+    def _cast(self, converted: Any, wanted: Any) -> Any:
+        """Return a node's value with the dtypes of torch's own trace."""
+        emit = self.importer.block_builder.emit
+        if isinstance(wanted, list | tuple):
+            if not isinstance(getattr(converted, "ty", None), relax.TupleType):
+                return converted
+            given = range(min(len(wanted), len(converted.ty.fields)))
+            if all(self._has_dtype(converted.ty.fields[at], wanted[at]) for at in given):
+                return converted
+            parts = [emit(relax.TupleGetItem(converted, at)) for at in given]
+            cast = [self._cast(*pair) for pair in zip(parts, wanted, strict=False)]
+            return emit(relax.Tuple(cast))
+        if not isinstance(converted, relax.Var) or self._has_dtype(converted.ty, wanted):
+            return converted
+        return emit(relax.op.astype(converted, self.importer._convert_data_type(wanted.dtype)))
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Notes on dtypes that differ from torch."""
-        if not self.unlike:
-            return ()
-        more = f" and {len(self.unlike) - 1} more" if len(self.unlike) > 1 else ""
-        return (f"TVM imported another dtype for {self.unlike[0]}{more}",)
+    def _has_dtype(self, type_: Any, wanted: Any) -> bool:
+        """Tell whether a tensor's type has the dtype of a tensor of torch; True for other types."""
+        found, dtype = str(getattr(type_, "dtype", None) or ""), getattr(wanted, "dtype", None)
+        return not found or dtype is None or found == self.importer._convert_data_type(dtype)
 
 
 # --- torch operators ---------------------------------------------------------------------------
@@ -237,8 +244,12 @@ _LAST = 2**63 - 1
 """The number that torch uses for the end of a dimension."""
 
 
-def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
-    """Return converters for an importer, by the names of operators."""
+def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict[str, Convert]:
+    """Return converters for an importer, by the names of operators.
+
+    Descriptions of the nodes that are computed in float32 in place of another dtype are added to
+    `rounded`.
+    """
     known = importer.convert_map
     importer._upsample_impl = partial(_upsample, importer)
     made: dict[str, Convert] = {
@@ -252,6 +263,9 @@ def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
         "sym_float": lambda node: tirx.Cast("float64", importer.env[node.args[0]]),
         "_upsample_bilinear2d_aa.default": partial(_upsample_smoothed, importer),
     }
+    for name in known:
+        if (kind := _NORMALISED.match(name)) is not None:
+            made[name] = partial(_normalised, importer, known[name], kind[1], rounded)
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
     return made
@@ -318,19 +332,60 @@ def _solution(wanted: Any, found: tirx.Expr) -> dict[str, tirx.Expr]:
     return {str(symbol): tirx.floordiv(found - int(rest), int(factor))}
 
 
+_OPTIONS = (
+    *("strides", "padding", "output_padding", "dilation", "groups"),
+    *("data_layout", "kernel_layout", "out_layout"),
+)
+
+
+def keep_dtypes(builder: relax.BlockBuilder) -> None:
+    """Make a builder's products and convolutions give the dtype of their operands.
+
+    TVM's importer asks for float32 whatever they have. Half precision is added up in float32 and
+    rounded once, as torch does; float64 is computed in float64.
+    """
+    emit = builder.emit
+
+    def emitted(expr: relax.Expr, name_hint: str = "") -> relax.Var:
+        asked = getattr(getattr(expr, "attrs", None), "out_dtype", None)
+        dtype = str(expr.args[0].ty.dtype) if str(asked) == "float32" else ""
+        if dtype == "float64":
+            name = expr.op.name.removeprefix("relax.").removeprefix("nn.")
+            attrs = {one: getattr(expr.attrs, one) for one in _OPTIONS if hasattr(expr.attrs, one)}
+            op = relax.op.matmul if name == "matmul" else getattr(relax.op.nn, name)
+            return emit(op(*expr.args, **attrs, out_dtype=dtype), name_hint)
+        if dtype in ("float16", "bfloat16"):
+            return emit(relax.op.astype(emit(expr), dtype), name_hint)
+        return emit(expr, name_hint)
+
+    builder.emit = emitted
+
+
 @contextlib.contextmanager
 def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[None]:
     """Cast a call's operands to the dtype in which torch computes it.
 
     TVM's importer computes `x * 0.5` in integers if `x` has integers.
     """
-    changed: dict[Node, Any] = {}
     dtype = _common_dtype(node)
+    if dtype is None:
+        yield
+        return
+    with _operands_in(importer, _operands(node), importer._convert_data_type(dtype)):
+        yield
+
+
+@contextlib.contextmanager
+def _operands_in(
+    importer: ExportedProgramImporter, operands: Sequence[Any], wanted: str
+) -> Iterator[None]:
+    """Give operands another dtype until the block ends."""
+    changed: dict[Node, Any] = {}
     try:
-        for operand in _operands(node) if dtype is not None else ():
+        for operand in operands:
             before = importer.env.get(operand)
-            wanted = importer._convert_data_type(dtype)
-            if isinstance(before, relax.Var) and isinstance(before.ty, relax.TensorType):
+            is_tensor = isinstance(before, relax.Var | ir.GenericConst)
+            if is_tensor and isinstance(before.ty, relax.TensorType):
                 if str(before.ty.dtype) != wanted:
                     cast = importer.block_builder.emit(relax.op.astype(before, wanted))
                     importer.env[operand], changed[operand] = cast, before
@@ -342,11 +397,16 @@ def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[No
         importer.env.update(changed)
 
 
+_JOINED = ("cat", "stack")
+
+
 def _operands(node: Node) -> list[Any]:
     """Return the operands that must share a dtype: nodes and numbers; none for other operators."""
     import torch
 
     name = str(getattr(node.target, "__name__", "")).partition(".")[0]
+    if name in _JOINED:
+        return list(node.args[0])
     if torch.Tag.pointwise not in getattr(node.target, "tags", ()) or name == "masked_fill":
         return []
     return list(node.args[1:3] if name == "where" else node.args[:2])
@@ -362,6 +422,8 @@ def _common_dtype(node: Node) -> torch.dtype | None:
     value, operands = node.meta.get("val"), _operands(node)
     if not operands or not isinstance(value, torch.Tensor):
         return None
+    if operands is not None and node.args[0] == operands:
+        return value.dtype
     if value.dtype is not torch.bool:
         return value.dtype if value.dtype.is_floating_point or len(operands) == 2 else None
     values = [one.meta.get("val") if hasattr(one, "meta") else one for one in operands]
@@ -414,6 +476,21 @@ def _elu(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     below = op.subtract(op.exp(op.multiply(op.minimum(x, number(0)), number(within))), number(1))
     both = op.add(op.nn.relu(x), op.multiply(number(alpha), below))
     return importer.block_builder.emit(op.multiply(both, number(scale)))
+
+
+_NORMALISED = re.compile(r"(?:_?native_)?((?:layer|group|instance|rms|batch)_norm)")
+
+
+def _normalised(
+    importer: ExportedProgramImporter, convert: Convert, kind: str, rounded: list[str], node: Node
+) -> relax.Expr:
+    """Import a normalisation in float32 if TVM does not compute it in its dtype."""
+    if str(importer.env[node.args[0]].ty.dtype) in _NORMALISATIONS[f"relax.nn.{kind}"]:
+        return convert(node)
+    rounded.append(described(node))
+    operands = [one for one in node.args if hasattr(one, "meta")]
+    with _operands_in(importer, operands, "float32"):
+        return convert(node)
 
 
 def _upsample(
@@ -608,6 +685,32 @@ def _fills_not_finite(call: relax.Call) -> bool:
     )
 
 
+_NORMALISATIONS = {
+    **dict.fromkeys(
+        [f"relax.nn.{name}_norm" for name in ("layer", "group", "instance", "rms")],
+        ("float32", "float16"),
+    ),
+    "relax.nn.batch_norm": ("float32", "float64"),
+}
+"""The dtypes in which TVM computes normalisations; it makes float32 of a batch_norm of float16."""
+
+
+def _normalises_other_floats(call: relax.Call) -> bool:
+    if not _calls(call, *_NORMALISATIONS) or not isinstance(call.args[0].ty, relax.TensorType):
+        return False
+    return str(call.args[0].ty.dtype) not in _NORMALISATIONS[call.op.name]
+
+
+def _in_float32(call: relax.Call) -> relax.Expr:
+    dtype = str(call.args[0].ty.dtype)
+    args = [relax.op.astype(one, "float32") for one in call.args]
+    made = relax.Call(call.op, args, call.attrs)
+    if not isinstance(call.ty, relax.TupleType):
+        return relax.op.astype(made, dtype)
+    parts = range(len(call.ty.fields))
+    return relax.Tuple([relax.op.astype(relax.TupleGetItem(made, at), dtype) for at in parts])
+
+
 def _replaces_all(call: relax.Call) -> bool:
     if not _calls(call, "relax.slice_scatter") or call.args[0].ty.shape is None:
         return False
@@ -618,6 +721,11 @@ def _replaces_all(call: relax.Call) -> bool:
 
 
 _TRAPS = (
+    Trap(
+        "a normalisation in a dtype that TVM does not build: it is computed in float32 here",
+        _normalises_other_floats,
+        _in_float32,
+    ),
     Trap(
         "R.take with a negative index and mode='fast', which reads outside of its operand: it is "
         "mode='wrap' here",

@@ -179,7 +179,14 @@ def _by_name(mod: Any, params: Params, examples: Any) -> dict[str, Any] | None:
 
 
 def _array(value: Any) -> Any:
-    return value if isinstance(value, np.ndarray) else value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray):
+        return value
+    if str(value.dtype) == "torch.bfloat16":  # which NumPy does not have itself
+        import ml_dtypes
+        import torch
+
+        return value.detach().cpu().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return value.detach().cpu().numpy()
 
 
 def _type_name(model: torch.nn.Module) -> str:

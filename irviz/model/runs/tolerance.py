@@ -50,13 +50,18 @@ def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
     return Tolerance(max(limit, Tolerance.relative), max(limit, Tolerance.absolute))
 
 
-def scaled_tolerance(array: NDArray[np.generic], reference: NDArray[np.generic]) -> Tolerance:
+def scaled_tolerance(
+    array: NDArray[np.generic],
+    reference: NDArray[np.generic],
+    given: Iterable[np.dtype[np.generic]] = (),
+) -> Tolerance:
     """Return the default tolerance of two arrays, whose absolute part is in proportion to them.
 
     It is for results of long sums, and not more than that of numbers up to 10: a mask of -1e38
-    among the numbers must not hide the others.
+    among the numbers must not hide the others. A float32 computed from `given` arguments of float16
+    has the tolerance of a float16.
     """
-    usual = default_tolerance(array.dtype, reference.dtype)
+    usual = default_tolerance(array.dtype, reference.dtype, *given)
     scale = min(_MOST_SCALE, largest_number(reference))
     return replace(usual, absolute=usual.absolute * scale)
 

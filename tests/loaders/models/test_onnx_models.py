@@ -352,3 +352,18 @@ def test_the_names_of_nodes_tell_their_layers():
     assert parts[0] == [("layer1.0", "Block"), ("conv1", "Conv2d")]
     assert parts[1] == [("layer1", ""), ("0", ""), ("relu", "")]
     assert parts[2] == parts[3] == [("fc", "")]
+
+
+def test_a_normalisation_in_a_dtype_that_tvm_lacks_is_computed_in_float32_and_that_is_said():
+    dtype = onnx.TensorProto.BFLOAT16
+    sizes = {"x": [2, 8], "scale": [8], "y": [2, 8]}
+    x, scale, y = (
+        helper.make_tensor_value_info(*one)
+        for one in ((name, dtype, size) for name, size in sizes.items())
+    )
+    node = helper.make_node("LayerNormalization", ["x", "scale"], ["y"], axis=-1)
+    graph = helper.make_graph([node], "normalised", [x, scale], [y])
+    with pytest.warns(UserWarning, match="computed in float32"):
+        session = irviz.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    assert session.run().outputs[0].dtype.name == "bfloat16"
+    assert not session.run().origin.is_different

@@ -6,6 +6,7 @@ import json
 import logging
 import pickle
 import re
+import warnings
 import zipfile
 
 import numpy as np
@@ -274,6 +275,44 @@ def test_sizes_may_be_dynamic():
     for count in (2, 5):
         x = X.repeat(count, 1)
         close(result(session.with_inputs({"input": x.numpy()})), perceptron()(x))
+
+
+class Layered(nn.Module):
+    """A layer of each kind that TVM's importer gives float32, or refuses, in another dtype."""
+
+    def __init__(self):
+        super().__init__()
+        self.image = nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.GroupNorm(2, 4), nn.Flatten(), nn.ReLU()
+        )
+        self.rows = nn.Sequential(nn.Linear(16, 8), nn.LayerNorm(8), nn.GELU())
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.weight = nn.Parameter(torch.randn(8, 4) / 4)
+
+    def forward(self, x):
+        rows = self.rows(self.image(x))
+        attended = self.attention(rows[None], rows[None], rows[None])[0][0]
+        mixed = torch.cat([rows @ self.weight, attended.float()], -1)
+        return rows @ self.weight, torch.softmax(mixed, -1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_a_model_of_any_floats_has_torchs_dtypes_and_values(dtype):
+    floats = getattr(torch, dtype)
+    torch.manual_seed(0)
+    model, x = Layered().eval().to(floats), torch.randn(2, 3, 4, 4).to(floats)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        session = irviz.load(model, inputs=(x,))
+    rounded = [str(one.message) for one in notes if "computed in float32" in str(one.message)]
+    assert len(rounded) == 1
+    outputs = session.run().outputs
+    for output, expected in zip(outputs, model(x), strict=True):
+        assert output.dtype.name == str(expected.dtype).removeprefix("torch.")
+        limit = 1e-6 if dtype == "float64" else 8 * torch.finfo(floats).eps
+        found = output[0].astype("float64")
+        np.testing.assert_allclose(found, expected.double().detach(), rtol=limit, atol=limit)
+    assert not session.run().origin.is_different
 
 
 class Varying(nn.Module):

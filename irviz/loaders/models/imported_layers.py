@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
@@ -52,6 +52,23 @@ def torch_source_lines(
         for one in _results(value)
     ]
     return by_binding(mod["main"], found)
+
+
+def described(node: Node) -> str:
+    """Describe a node by what it calls, its layer and line, as in 'erfinv.default of layer mlp'."""
+    words = str(getattr(node.target, "__name__", node.target))
+    layers = list((node.meta.get("nn_module_stack") or {}).values())
+    return words + place_words(layers, node.meta.get("stack_trace"))
+
+
+def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> str:
+    """Describe a node by its innermost layer, given as (name, class), and its source line."""
+    words = ""
+    if layers and layers[-1][0]:
+        kind = str(getattr(layers[-1][1], "__name__", layers[-1][1])).rpartition(".")[2]
+        words += f" of layer {layers[-1][0]} ({kind})"
+    place = source_place(stack_trace)
+    return words if place is None else f"{words}, {place[0]}, line {place[1]}"
 
 
 def source_place(stack_trace: str | None) -> tuple[str, int] | None:

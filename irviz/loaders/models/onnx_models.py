@@ -18,7 +18,7 @@ from irviz.errors import LoadError
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
 from irviz.loaders.models.imported_layers import onnx_layers
-from irviz.loaders.models.torch_importer import mend
+from irviz.loaders.models.mended_calls import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array

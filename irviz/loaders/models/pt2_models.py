@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
-from irviz.loaders.models.torch_importer import ImportedProgram, place_words
+from irviz.loaders.models.imported_layers import place_words
+from irviz.loaders.models.torch_importer import ImportedProgram
 from irviz.loaders.models.torch_models import (
     ProgramOrigin,
     imported_program,

@@ -13,7 +13,8 @@ import numpy as np
 from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
-from irviz.loaders.models.torch_importer import ImportedProgram, described, import_program
+from irviz.loaders.models.imported_layers import described
+from irviz.loaders.models.torch_importer import ImportedProgram, import_program
 from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array

@@ -277,6 +277,96 @@ def test_sizes_may_be_dynamic():
         close(result(session.with_inputs({"input": x.numpy()})), perceptron()(x))
 
 
+def scattered(x, i, reduce, has_self):
+    index = i[:, None].expand(4, 6)
+    return x[:3].scatter_reduce(0, index, x, reduce, include_self=has_self)
+
+
+def with_columns(x, i):
+    changed = x[None].clone()
+    changed[:, :, i] = 2 * x[:, :4]
+    return changed
+
+
+LACKING = {
+    "a sum by index": lambda x, i: torch.zeros(3, 6).index_add(0, i, x, alpha=2),
+    "rows by index": lambda x, i: x.index_put((i,), torch.ones(6)),
+    "columns by index": with_columns,
+    "a scattered sum": lambda x, i: torch.zeros(3, 8).scatter_add(0, i[:, None].expand(4, 5), x),
+    **{
+        f"{reduce}, {has_self}": lambda x, i, how=(reduce, has_self): scattered(x, i, *how)
+        for reduce in ("sum", "prod", "mean", "amax", "amin")
+        for has_self in (True, False)
+    },
+    "variance and mean": lambda x, *_: torch.var_mean(x, 1),
+    "standard deviation": lambda x, *_: torch.std_mean(x, correction=0),
+    "product": lambda x, *_: x.prod(1),
+    "minimum": lambda x, *_: x.min(1),
+    "adaptive pooling": lambda x, *_: nn.functional.adaptive_max_pool2d(x[None], 2),
+    "dilated pooling": lambda x, *_: nn.functional.max_pool2d(x[None], 2, dilation=2),
+    "shifts": lambda _, i: (i << 2, (i + 9) >> 1, i >> i),
+    "truncation": lambda _, i: torch.div(-3 - i, 2, rounding_mode="trunc"),
+    "search": lambda x, *_: torch.searchsorted(x.sort()[0], x[:, :3], right=True),
+    "distances": lambda x, *_: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=3.0)),
+    "histogram": lambda x, *_: torch.histc(x, 4, -1, 1),
+    "hypotenuse": lambda x, *_: torch.hypot(x, x + 1),
+    "sampling at a grid": lambda x, *_: nn.functional.grid_sample(
+        x[None, None], torch.linspace(-1, 1, 12).reshape(1, 2, 3, 2), align_corners=False
+    ),
+    "linear interpolation": lambda x, *_: nn.functional.interpolate(x[None], 9, mode="linear"),
+    "closeness": lambda x, *_: torch.isclose(x, x + 1e-9),
+    "lower triangle": lambda x, *_: x[tuple(torch.tril_indices(4, 4))],
+    "unfolded and folded": lambda x, *_: nn.functional.fold(
+        nn.functional.unfold(x[None, None], 2), (4, 6), 2
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:TVM imported 1× R.multiply of bools")
+@pytest.mark.parametrize("name", LACKING)
+def test_what_tvms_importer_lacks_or_gets_wrong_computes_what_torch_computes(name):
+    class Called(nn.Module):
+        def forward(self, x, i):
+            return LACKING[name](x, i)
+
+    torch.manual_seed(0)
+    x, i = torch.randn(4, 6), torch.tensor([0, 2, 1, 2])
+    outputs = irviz.load(Called(), inputs=(x, i)).run().outputs
+    expected = torch.utils._pytree.tree_leaves(Called()(x, i))
+    for found, wanted in zip(outputs, expected, strict=True):
+        assert found.dtype.name == str(wanted.dtype).removeprefix("torch.")
+        close(found[0].astype("float32"), wanted.float())
+
+
+def test_what_tvm_would_import_with_another_shape_is_refused(monkeypatch):
+    class Sampled(nn.Module):
+        def forward(self, x, grid):
+            return nn.functional.grid_sample(x, grid, align_corners=False)
+
+    monkeypatch.setattr(torch_importer, "own_operators", lambda *_: {})
+    inputs = (torch.ones(1, 2, 4, 4), torch.zeros(1, 3, 3, 2))
+    words = r"grid_sampler_2d.default, .*with the shape .*, and torch has \(1, 2, 3, 3\)"
+    with pytest.raises(LoadError, match=words):
+        irviz.load(Sampled(), inputs=inputs)
+
+
+def test_indices_that_tvm_does_not_compute_and_checks_are_refused_by_name():
+    class Pooled(nn.Module):
+        def forward(self, x):
+            return nn.functional.max_pool2d(x, 2, return_indices=True)
+
+    class Inverted(nn.Module):
+        def forward(self, x):
+            return torch.inverse(x)
+
+    for model, shape, words in (
+        (Pooled(), (1, 1, 4, 4), "max_pool2d_with_indices.*its indices are used"),
+        (Inverted(), (2, 2), "_linalg_check_errors.*it has an effect"),
+    ):
+        with pytest.raises(LoadError, match=words):
+            irviz.load(model, inputs=(torch.ones(shape),))
+
+
 class Layered(nn.Module):
     """A layer of each kind that TVM's importer gives float32, or refuses, in another dtype."""
 

@@ -1,0 +1,173 @@
+"""Replace calls that TVM's importers make and that do not compute what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import ir, relax, sym
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A kind of call that does not compute what was meant.
+
+    Attributes:
+        words: The defect, and the replacement.
+        applies: Whether a call is of this kind.
+        mended: The call that computes what was meant.
+    """
+
+    words: str
+    applies: Callable[[relax.Call], bool]
+    mended: Callable[[relax.Call], relax.Expr]
+
+
+def mend(module: ir.IRModule) -> tuple[ir.IRModule, tuple[str, ...]]:
+    """Replace the calls of known traps; return the module and what was replaced, in words."""
+    found: dict[str, int] = {}
+
+    def look(expr: relax.Expr) -> None:
+        trap = _trap_of(expr)
+        if trap is not None:
+            found[trap.words] = found.get(trap.words, 0) + 1
+
+    functions = {
+        variable: function
+        for variable, function in module.functions.items()
+        if isinstance(function, relax.Function)
+    }
+    for function in functions.values():
+        relax.analysis.post_order_visit(function, look)
+    if not found:
+        return module, ()
+    mender = _mender(module)
+    for variable, function in functions.items():
+        mender.builder_.update_func(variable, mender.visit_expr(function))
+    return mender.builder_.get(), tuple(
+        f"TVM imported {count}× {words}" for words, count in found.items()
+    )
+
+
+def _mender(module: ir.IRModule) -> relax.PyExprMutator:
+    @relax.expr_functor.mutator
+    class Mender(relax.PyExprMutator):  # type: ignore[misc] # TVM has no types
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            visited = self.visit_expr_post_order(call)
+            trap = _trap_of(visited)
+            return visited if trap is None else self.builder_.normalize(trap.mended(visited))
+
+    return Mender(module)
+
+
+def _trap_of(expr: relax.Expr) -> Trap | None:
+    if not isinstance(expr, relax.Call):
+        return None
+    return next((trap for trap in _TRAPS if trap.applies(expr)), None)
+
+
+def _calls(call: relax.Call, *names: str) -> bool:
+    return isinstance(call.op, ir.Op) and call.op.name in names
+
+
+def _takes_negative(call: relax.Call) -> bool:
+    if not _calls(call, "relax.take") or call.attrs.mode != "fast":
+        return False
+    index = call.args[1]
+    return isinstance(index, ir.GenericConst) and bool(np.any(index.value.numpy() < 0))
+
+
+def _compares_bools(call: relax.Call) -> bool:
+    return _calls(call, "relax.equal", "relax.not_equal") and all(
+        isinstance(one.ty, relax.TensorType) and str(one.ty.dtype) == "bool" for one in call.args
+    )
+
+
+def _as_xor(call: relax.Call) -> relax.Expr:
+    differs = relax.op.logical_xor(*call.args)
+    return differs if _calls(call, "relax.not_equal") else relax.op.logical_not(differs)
+
+
+def _multiplies_bools(call: relax.Call) -> bool:
+    return _calls(call, "relax.multiply") and str(call.args[0].ty.dtype) == "bool"
+
+
+def _fills_not_finite(call: relax.Call) -> bool:
+    return (
+        _calls(call, "relax.full")
+        and isinstance(call.args[1], ir.GenericConst)
+        and not np.isfinite(call.args[1].value.numpy().astype("float64"))
+    )
+
+
+NORMALISATIONS = {
+    **dict.fromkeys(
+        [f"relax.nn.{name}_norm" for name in ("layer", "group", "instance", "rms")],
+        ("float32", "float16"),
+    ),
+    "relax.nn.batch_norm": ("float32", "float64"),
+}
+"""The dtypes in which TVM computes normalisations; it makes float32 of a batch_norm of float16."""
+
+
+def _normalises_other_floats(call: relax.Call) -> bool:
+    if not _calls(call, *NORMALISATIONS) or not isinstance(call.args[0].ty, relax.TensorType):
+        return False
+    return str(call.args[0].ty.dtype) not in NORMALISATIONS[call.op.name]
+
+
+def _in_float32(call: relax.Call) -> relax.Expr:
+    dtype = str(call.args[0].ty.dtype)
+    args = [relax.op.astype(one, "float32") for one in call.args]
+    made = relax.Call(call.op, args, call.attrs)
+    if not isinstance(call.ty, relax.TupleType):
+        return relax.op.astype(made, dtype)
+    parts = range(len(call.ty.fields))
+    return relax.Tuple([relax.op.astype(relax.TupleGetItem(made, at), dtype) for at in parts])
+
+
+def _replaces_all(call: relax.Call) -> bool:
+    if not _calls(call, "relax.slice_scatter") or call.args[0].ty.shape is None:
+        return False
+    start, end, step = call.args[2:5]
+    size = call.args[0].ty.shape[call.attrs.axis]
+    prove = sym.Analyzer().can_prove_equal
+    return all(prove(*pair) for pair in ((start, 0), (end, size), (step, 1)))
+
+
+_TRAPS = (
+    Trap(
+        "a normalisation in a dtype that TVM does not build: it is computed in float32 here",
+        _normalises_other_floats,
+        _in_float32,
+    ),
+    Trap(
+        "R.take with a negative index and mode='fast', which reads outside of its operand: it is "
+        "mode='wrap' here",
+        _takes_negative,
+        lambda call: relax.op.take(*call.args, axis=call.attrs.axis, mode="wrap"),
+    ),
+    Trap(
+        "R.equal or R.not_equal of bools, which cannot be built for LLVM: it is R.logical_xor here",
+        _compares_bools,
+        _as_xor,
+    ),
+    Trap(
+        "R.multiply of bools, which cannot be built: it is R.logical_and here",
+        _multiplies_bools,
+        lambda call: relax.op.logical_and(*call.args),
+    ),
+    Trap(
+        "R.full with a number that is not finite, which cannot be lowered: it is R.broadcast_to "
+        "here",
+        _fills_not_finite,
+        lambda call: relax.op.broadcast_to(call.args[1], call.args[0]),
+    ),
+    Trap(
+        "R.slice_scatter of a whole tensor, which cannot be lowered where its size may vary: it is "
+        "the tensor that is put there here",
+        _replaces_all,
+        lambda call: call.args[1],
+    ),
+)

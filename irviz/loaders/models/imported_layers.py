@@ -57,6 +57,8 @@ def torch_source_lines(
 def described(node: Node) -> str:
     """Describe a node by what it calls, its layer and line, as in 'erfinv.default of layer mlp'."""
     words = str(getattr(node.target, "__name__", node.target))
+    if words == "with_effects":  # around an operator that checks or prints something
+        words = str(node.args[1])
     layers = list((node.meta.get("nn_module_stack") or {}).values())
     return words + place_words(layers, node.meta.get("stack_trace"))
 

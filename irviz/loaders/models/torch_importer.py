@@ -62,7 +62,7 @@ def import_program(
     effects = [one for one in decomposed.graph.nodes if "with_effects" in str(one.target)]
     if effects:
         raise LoadError(
-            f"TVM cannot import {effects[0].args[1]}: it has an effect, such as a check"
+            f"TVM cannot import {described(effects[0])}: it has an effect, such as a check"
         )
     rounded: list[str] = []
     known = {**lacking, **importer.convert_map, **own_operators(importer, rounded)}

@@ -54,7 +54,9 @@ def import_program(
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer = ExportedProgramImporter()
-    decomposed = _decomposed(program, {*importer.convert_map, *own_operators(importer, [])})
+    rounded: list[str] = []
+    own = own_operators(importer, rounded)
+    decomposed = _decomposed(program, {*importer.convert_map, *own})
     converter = _Converter(importer, missing, DerivedSizes(importer, decomposed).cast_inputs)
     lacking = {
         node.target.__name__: None
@@ -66,8 +68,7 @@ def import_program(
         raise LoadError(
             f"TVM cannot import {described(effects[0])}: it has an effect, such as a check"
         )
-    rounded: list[str] = []
-    known = {**lacking, **importer.convert_map, **own_operators(importer, rounded)}
+    known = {**lacking, **importer.convert_map, **own}
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )

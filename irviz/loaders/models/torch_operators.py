@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -118,21 +118,28 @@ def _operands_in(
     importer: ExportedProgramImporter, operands: Sequence[Any], wanted: str
 ) -> Iterator[None]:
     """Give operands another dtype until the block ends."""
-    changed: dict[Node, Any] = {}
+    cast: dict[Node, Any] = {}
+    for operand in dict.fromkeys(operands):
+        before = importer.env.get(operand)
+        is_tensor = isinstance(before, relax.Var | ir.GenericConst)
+        if is_tensor and isinstance(before.ty, relax.TensorType):
+            if str(before.ty.dtype) != wanted:
+                cast[operand] = importer.block_builder.emit(relax.op.astype(before, wanted))
+        elif isinstance(before, tirx.Expr) and wanted != "int64":
+            cast[operand] = tirx.Cast(wanted, before)
+    with _values(importer, cast):
+        yield
+
+
+@contextlib.contextmanager
+def _values(importer: ExportedProgramImporter, values: Mapping[Node, Any]) -> Iterator[None]:
+    """Give nodes other values until the block ends."""
+    before = {node: importer.env[node] for node in values}
+    importer.env.update(values)
     try:
-        for operand in operands:
-            before = importer.env.get(operand)
-            is_tensor = isinstance(before, relax.Var | ir.GenericConst)
-            if is_tensor and isinstance(before.ty, relax.TensorType):
-                if str(before.ty.dtype) != wanted:
-                    cast = importer.block_builder.emit(relax.op.astype(before, wanted))
-                    importer.env[operand], changed[operand] = cast, before
-            elif isinstance(before, tirx.Expr) and wanted != "int64":
-                importer.env[operand] = tirx.Cast(wanted, before)
-                changed[operand] = before
         yield
     finally:
-        importer.env.update(changed)
+        importer.env.update(before)
 
 
 _JOINED = ("cat", "stack")
@@ -160,7 +167,7 @@ def _common_dtype(node: Node) -> torch.dtype | None:
     value, operands = node.meta.get("val"), _operands(node)
     if not operands or not isinstance(value, torch.Tensor):
         return None
-    if operands is not None and node.args[0] == operands:
+    if node.args[0] == operands:  # they are joined
         return value.dtype
     if value.dtype is not torch.bool:
         return value.dtype if value.dtype.is_floating_point or len(operands) == 2 else None
@@ -298,13 +305,9 @@ def _cdist(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 
 def _grid_sample(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     """Import `grid_sample`, whose grid TVM has with the coordinates first."""
-    grid = node.args[1]
-    before = importer.env[grid]
-    importer.env[grid] = importer.block_builder.emit(relax.op.permute_dims(before, [0, 3, 1, 2]))
-    try:
+    first = relax.op.permute_dims(importer.env[node.args[1]], [0, 3, 1, 2])
+    with _values(importer, {node.args[1]: importer.block_builder.emit(first)}):
         return importer._grid_sampler_2d(node)
-    finally:
-        importer.env[grid] = before
 
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
@@ -336,13 +339,9 @@ def _scatter_reduce(importer: ExportedProgramImporter, node: Node) -> relax.Expr
     if reduce != "mean":
         return scattered(start, axis, index, source, _REDUCTIONS[reduce])
     total = scattered(start, axis, index, source, "add")
-    ones = emit(op.ones_like(x if has_self else source))
-    if has_self:
-        counts = scattered(ones, axis, index, emit(op.ones_like(source)), "add")
-    else:
-        counts = scattered(emit(op.zeros_like(x)), axis, index, ones, "add")
-        counts = emit(op.maximum(counts, _constant(1, x)))
-    return emit(op.divide(total, counts))
+    counted = emit((op.ones_like if has_self else op.zeros_like)(x))
+    counts = scattered(counted, axis, index, emit(op.ones_like(source)), "add")
+    return emit(op.divide(total, emit(op.maximum(counts, _constant(1, x)))))
 
 
 def _scattered(
@@ -441,8 +440,8 @@ def _scaled(importer: ExportedProgramImporter, op: Any, convert: Convert, node: 
     if (alpha := node.kwargs.get("alpha", 1)) == 1:
         return convert(node)
     value, other = importer.retrieve_args(node)
-    factor = relax.const(alpha, str(other.ty.dtype))
-    return importer.block_builder.emit(op(value, relax.op.multiply(other, factor)))
+    scaled = relax.op.multiply(other, _constant(alpha, other))
+    return importer.block_builder.emit(op(value, scaled))
 
 
 def _elu(importer: ExportedProgramImporter, node: Node) -> relax.Expr:

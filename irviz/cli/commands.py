@@ -198,9 +198,14 @@ def add_open(commands: Commands) -> None:
 
 def _run_open(options: argparse.Namespace) -> None:
     from irviz.cli.page_launcher import START, serve
+    from irviz.loaders.file_limits import file_size, named
 
+    file: Path | None = options.file
+    if file is not None and (file.exists() or "#" not in file.name):  # it may name a stage
+        with named(str(file)):
+            file_size(file)  # before a page is shown
     serve(
-        START if options.file is None else str(options.file.resolve()),
+        START if file is None else str(file.resolve()),
         options.module,
         options.function,
         options.missing,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 _LOOK_SECONDS = 0.1
-_QUIET_SECONDS = 2.0
-"""A terminal is told what is being opened if it takes longer."""
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
 
@@ -71,11 +69,12 @@ def serve(
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        served(what, port, name, function, missing) as (process, url),
+        started(what, port, name, function, missing) as (process, url),
         _redirecting_file(url) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if place == "window" or (place == "any" and has_webview()):
+            threading.Thread(target=_print_failure, args=[process], daemon=True).start()
             with own_window(page) as window:
                 while process.poll() is None and window.poll() is None:
                     time.sleep(_LOOK_SECONDS)
@@ -84,8 +83,10 @@ def serve(
             if process.returncode is None:
                 print(_NO_WINDOW.format(window.returncode), file=sys.stderr)  # noqa: T201
                 webbrowser.open(page.as_uri())
-        elif place != "nowhere":
-            webbrowser.open(page.as_uri())
+        elif place == "nowhere" or not webbrowser.open(page.as_uri()):
+            _wait_until_open(process)
+        else:  # the page says it too, and another file can be chosen there
+            _print_failure(process)
         process.wait()
         raise ServeError(f"the page's server ended with code {process.returncode}")
 
@@ -129,6 +130,20 @@ def interruptible() -> Iterator[None]:
 def served(
     what: str, port: int = 0, name: str = "", function: str = "", missing: Missing = "error"
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a page until the block ends; yield process and address once everything is open.
+
+    Raises:
+        ServeError: The server does not start, or the file cannot be opened.
+    """
+    with started(what, port, name, function, missing) as (process, url):
+        _wait_until_open(process)
+        yield process, url
+
+
+@contextlib.contextmanager
+def started(
+    what: str, port: int, name: str, function: str, missing: Missing
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Serve a page until the block ends; yield process and address once it answers."""
     token = secrets.token_urlsafe(24)
     request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()), missing)
@@ -160,21 +175,35 @@ def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int
     Nothing is sent to the port before, because another program may listen there.
     """
     assert process.stdin is not None
-    assert process.stdout is not None
     with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
         json.dump(dataclasses.asdict(request), pipe)
-    words = [f"irviz: opening {request.what}"]
-    note = threading.Timer(_QUIET_SECONDS, print, words, {"file": sys.stderr})
-    if request.what not in (DEMO, START) and sys.stderr.isatty():
-        note.start()
-    answer = process.stdout.read()
-    note.cancel()
-    if not answer:
+    return int(_answer(process)["port"])
+
+
+def _wait_until_open(process: subprocess.Popen[str]) -> None:
+    """Wait until the server has opened what was requested; raise ServeError if it cannot."""
+    _answer(process)
+
+
+def _print_failure(process: subprocess.Popen[str]) -> None:
+    """Wait until the server has opened what was requested, or print why it cannot."""
+    try:
+        _wait_until_open(process)
+    except ServeError as failure:
+        if process.poll() is None:
+            print(f"irviz: {failure}", file=sys.stderr)  # noqa: T201
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, str]:
+    """Return the next thing that the server says; raise ServeError if it says why it fails."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
         raise ServeError(f"the page's server ended with code {process.wait()}")
-    said = json.loads(answer)
+    said: dict[str, str] = json.loads(line)
     if "error" in said:
         raise ServeError(said["error"])
-    return int(said["port"])
+    return said
 
 
 _BROWSERS = (

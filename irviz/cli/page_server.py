@@ -19,12 +19,14 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import jinja2
 from tornado.http1connection import HTTP1Connection
@@ -46,14 +48,16 @@ from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.recent_files import add_recent_file, recent_files
-from irviz.explorer.viewer.schema import Picture
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
+    from irviz.explorer.viewer.schema import Picture
+    from irviz.session.session import Session
 
+_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 _NEVER = 1_000_000
 """More collections of younger garbage than a process makes."""
@@ -73,7 +77,10 @@ def main() -> None:
 
 
 async def _serve(request: PageRequest, answer: TextIO) -> None:
-    """Serve until this process ends; report the port, or why the page cannot be served."""
+    """Serve until this process ends; report the port, and then what is open or why nothing is.
+
+    TVM is loaded after the page is served, which says meanwhile what is being opened.
+    """
     try:
         sockets = bind_sockets(request.port, ADDRESS, backlog=BACKLOG)
     except OSError as failure:
@@ -81,14 +88,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         _say(answer, error=words)
         return
     with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
-        TRIES.start()  # which reads files; it loads TVM while this process does
         shown = PageSession(request, Pages(), Path(folder))
-        try:
-            if request.what != START:
-                shown.open(request)
-        except FAILURES as failure:
-            _say(answer, error=failure_words(failure))
-            return
         server = HTTPServer(page_application(shown), max_body_size=SMALL_BYTES)
 
         def serve(connection: socket.socket, address: tuple[Any, ...]) -> None:
@@ -96,9 +96,37 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
 
         Listener(sockets, request.token, serve)
         _say(answer, port=sockets[0].getsockname()[1])
+        TRIES.start()  # which reads files; it loads TVM while this process does
         if request.what == START:
-            import_module("irviz.explorer.explorer")  # takes a second, in which the reader chooses
+            await in_thread(_import_explorer)  # it takes a second, in which the reader chooses
+            _say(answer)
+        else:
+            shown.open(request.what)
+            why = await shown.opened()
+            _say(answer, **({"error": why} if why else {}))
+        answer.close()
         await collect_when_idle(lambda: shown.pages.heard)
+
+
+def _import_explorer() -> None:
+    import_module("irviz.explorer.explorer")
+
+
+async def in_thread(work: Callable[[], _Result]) -> _Result:
+    """Return what a function returns, in a thread that does not keep this process from ending."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_Result] = loop.create_future()
+
+    def do() -> None:
+        try:
+            told = partial(future.set_result, work())
+        except BaseException as failure:
+            told = partial(future.set_exception, failure)
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(told)
+
+    threading.Thread(target=do, name="irviz opens", daemon=True).start()
+    return await future
 
 
 async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float = 10.0) -> None:
@@ -121,8 +149,8 @@ async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float 
 
 
 def _say(answer: TextIO, **said: object) -> None:
-    with contextlib.suppress(BrokenPipeError), answer:
-        json.dump(said, answer)
+    with contextlib.suppress(BrokenPipeError):
+        print(json.dumps(said), file=answer, flush=True)
 
 
 def _own_stdout() -> TextIO:
@@ -162,6 +190,7 @@ def page_application(shown: PageSession) -> Application:
         [
             ("/", _Document),
             ("/open", _Open),
+            ("/opened", _Opened),
             ("/connection", _Connection),
             (r"/static/(\w+\.\w+)", _Static, {"path": str(PAGE / "static")}),
         ],
@@ -223,11 +252,26 @@ class _Document(_Private):
 
     def get(self) -> None:
         self.set_header("Cache-Control", "no-store")
-        if self.shown.explorer is None:
-            self.finish(start_page(self.shown.request.token))
+        shown, token = self.shown, self.shown.request.token
+        if shown.explorer is not None:
+            self.finish(template("index").render(initial_picture(shown.explorer), token=token))
+        elif shown.opening:
+            self.finish(template("index").render(waiting_page(shown.opening), token=token))
         else:
-            token = self.shown.request.token
-            self.finish(template("index").render(initial_picture(self.shown.explorer), token=token))
+            self.finish(start_page(token, shown.failure))
+
+
+class _Opened(_Private):
+    """Tells, as JSON, the widget of what is being opened once it is open; "" if it cannot be."""
+
+    async def get(self) -> None:
+        await self.shown.opened()
+        explorer = self.shown.explorer
+        self.set_header("Cache-Control", "no-store")
+        if explorer is None:
+            self.finish({"model": "", "title": ""})
+        else:
+            self.finish({"model": explorer.model_id, "title": explorer.title})
 
 
 @stream_request_body
@@ -256,14 +300,13 @@ class _Open(_Private):
             with self.file:
                 if self.failure is not None:
                     raise self.failure
-            if self.shown.explorer is None:
-                self.shown.open_chosen(self.get_query_argument("what", str(self.path)))
-        except FAILURES as failure:
-            words = failure_words(failure).replace(f"{self.path.parent}{os.sep}", "")
+        except OSError as failure:
             self.set_status(400)
             self.set_header("Content-Type", "text/plain; charset=utf-8")
-            self.finish(words)
+            self.finish(failure_words(failure))
             shutil.rmtree(self.path.parent, ignore_errors=True)
+            return
+        self.shown.open(self.get_query_argument("what", str(self.path)))
 
 
 class _Connection(_Private, WebSocketHandler):
@@ -293,9 +336,15 @@ class _Connection(_Private, WebSocketHandler):
 PAGE = Path(__file__).parent / "page"
 
 
-def start_page(token: str) -> str:
-    """Return the page for choosing a file."""
-    return template("start").render(token=token, recent=recent_files(), examples=EXAMPLES)
+def start_page(token: str, failure: str = "") -> str:
+    """Return the page for choosing a file, which says why another could not be opened."""
+    words = {"recent": recent_files(), "examples": EXAMPLES, "failure": failure}
+    return template("start").render(words, token=token)
+
+
+def waiting_page(name: str) -> dict[str, object]:
+    """Return the values for the page's template while a file of this name is opened."""
+    return {"model": "", "title": name, "rows": [], "pictures": []}
 
 
 def template(name: str) -> jinja2.Template:
@@ -336,47 +385,72 @@ class PageSession:
         request: The request of the command.
         pages: The open pages.
         folder: The folder for files that a page uploads; only this user may read it.
-        explorer: The explorer, None until something is opened.
+        explorer: The explorer, None until something is open.
+        opening: The name of what is being opened, "" if nothing is.
+        failure: Why the last thing could not be opened.
     """
 
     request: PageRequest
     pages: Pages
     folder: Path
     explorer: Explorer | None = None
+    opening: str = ""
+    failure: str = ""
+    _task: asyncio.Task[None] | None = None
 
-    def open(self, request: PageRequest) -> None:
-        """Open what was requested, after connecting widgets to the pages."""
-        from irviz.explorer.explorer import Explorer
-        from irviz.runtime.kernels import say_if_none_are_kept
+    def open(self, what: str) -> None:
+        """Begin to open a file or an example, unless something is open or being opened."""
+        if self.explorer is None and not self.opening:
+            self.opening = EXAMPLES[what].title if what in EXAMPLES else Path(what).name
+            self.failure = ""
+            self._task = asyncio.create_task(self._open(what))
 
-        say_if_none_are_kept()
-        self.pages.connect_widgets(Explorer.handle_control_comm_opened)
-        self.explorer = explorer_of_page(request)
-        if request.what not in EXAMPLES and self.folder not in Path(request.what).parents:
-            add_recent_file(Path(request.what))
+    async def opened(self) -> str:
+        """Wait until nothing is being opened; return why it could not be opened, or ""."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+        return self.failure
 
-    def open_chosen(self, what: str) -> None:
-        """Open a file chosen in a page."""
-        self.open(dataclasses.replace(self.request, what=what))
+    async def _open(self, what: str) -> None:
+        is_sent = self.folder in Path(what).parents
+        try:
+            session = await in_thread(lambda: session_of_page(what, self.request))
+            self.explorer = explorer_of_page(session, self.pages)
+            if what not in EXAMPLES and not is_sent:
+                add_recent_file(Path(what))
+        except FAILURES as failure:
+            self.failure = failure_words(failure)
+            if is_sent:
+                self.failure = self.failure.replace(f"{Path(what).parent}{os.sep}", "")
+                shutil.rmtree(Path(what).parent, ignore_errors=True)
+        finally:
+            self.opening = ""
 
     def new_path(self, name: str) -> Path:
         """Return a path, in a new folder, for a file that a page uploads; raise OSError."""
         return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")
 
 
-def explorer_of_page(request: PageRequest) -> Explorer:
-    """Return the explorer for a page request."""
-    from irviz.explorer.explorer import explore
+def session_of_page(what: str, request: PageRequest) -> Session:
+    """Return a file or an example as a session."""
+    _import_explorer()  # in this thread, too
+    from irviz.session.open_session import load
 
-    if request.what in EXAMPLES:
-        return explore(EXAMPLES[request.what].session(), height=0)
-    return explore(
-        request.what,
-        name=request.name,
-        function=request.function,
-        missing=request.missing,
-        height=0,
-    )
+    if what in EXAMPLES:
+        return EXAMPLES[what].session()
+    if request.what not in (START, what):  # which could not be opened; the names are for that
+        return load(what, missing=request.missing)
+    return load(what, name=request.name, function=request.function, missing=request.missing)
+
+
+def explorer_of_page(session: Session, pages: Pages) -> Explorer:
+    """Return an explorer whose widgets are connected to the pages."""
+    from irviz.explorer.explorer import Explorer
+    from irviz.runtime.kernels import say_if_none_are_kept
+
+    say_if_none_are_kept()
+    pages.connect_widgets(Explorer.handle_control_comm_opened)
+    return Explorer(session, height=0)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,15 @@ def quick_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that sleeps, in place of the page's server, which takes seconds to start."""
 
     @contextlib.contextmanager
-    def sleeping(*_: object) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-        sleep = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
-        with subprocess.Popen(sleep, start_new_session=True) as process:
+    def sleeping(*_: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+        program = "import time; print({}, flush=True); time.sleep(60)"
+        sleep = [sys.executable, "-S", "-c", program]
+        with subprocess.Popen(
+            sleep, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
             try:
                 yield process, f"http://127.0.0.1:1/?token={'t' * 32}"
             finally:
                 process.kill()
 
-    monkeypatch.setattr(page_launcher, "served", sleeping)
+    monkeypatch.setattr(page_launcher, "started", sleeping)

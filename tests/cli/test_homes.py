@@ -44,12 +44,14 @@ def test_in_a_home_that_nobody_can_write_to_the_page_is_served(tmp_path: Path) -
         assert process.stdout is not None
         try:
             address = process.stdout.readline().split()[3]
-            with urllib.request.urlopen(address, timeout=60) as page:
-                text = page.read()
+            opened = address.replace("/?", "/opened?")
+            for each in (opened, address):
+                with urllib.request.urlopen(each, timeout=60) as page:
+                    text = page.read()
         finally:
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=60)
-    assert b"data:image/svg" in text
+    assert b"<img" in text
     kernels, files = sorted(said.splitlines())
     assert kernels.startswith(f"irviz keeps no compiled kernels: '{home}")
     assert files.startswith(f"irviz keeps no list of opened files: '{home}")

@@ -120,10 +120,10 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
     assert served == [(str(path), "", "second", "opaque")]
     capsys.readouterr()
     monkeypatch.undo()
-    said = refused(capsys, tmp_path, "open", path, "--function", "third")
-    assert said == (
-        "the module has no function 'third'; its Relax functions are 'first', 'second': give one "
-        "of these"
+    assert main(["open", str(path), "--function", "third", "--no-browser"]) == 2
+    assert capsys.readouterr().err == (
+        "irviz: the module has no function 'third'; its Relax functions are 'first', 'second': "
+        "give one of these\n"
     )
 
 
@@ -138,11 +138,13 @@ def test_a_name_that_nothing_can_be_written_to_is_said_before_the_file_is_read(
 
 def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for(monkeypatch):
     monkeypatch.setattr(
-        "irviz.explorer.explorer.explore", lambda *given, **options: (given, options)
+        "irviz.session.open_session.load", lambda *given, **options: (given, options)
     )
     request = PageRequest("a.py", "Last", "second", 0, "", 0, ".", "opaque")
-    options = {"name": "Last", "function": "second", "missing": "opaque", "height": 0}
-    assert page_server.explorer_of_page(request) == (("a.py",), options)
+    options = {"name": "Last", "function": "second", "missing": "opaque"}
+    assert page_server.session_of_page("a.py", request) == (("a.py",), options)
+    # another one that is chosen in its place has other names
+    assert page_server.session_of_page("b.py", request) == (("b.py",), {"missing": "opaque"})
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):
@@ -244,7 +246,8 @@ def test_a_file_that_is_something_else_says_so(tmp_path, capsys, content, words)
 
 
 def test_what_the_page_cannot_show_says_so(tmp_path, capsys):
-    assert "is a directory" in refused(capsys, tmp_path, "open", tmp_path, "--no-browser")
+    assert "is a directory" in refused(capsys, tmp_path, "open", tmp_path)
+    assert "No such file" in refused(capsys, tmp_path, "open", tmp_path / "nowhere.py")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import http.client
+import json
 import os
 import re
 import socket
@@ -17,10 +18,21 @@ from pathlib import Path
 import pytest
 
 from irviz.cli import page_launcher as serving
-from irviz.cli.page_launcher import DEMO, START, ServeError, serve, served
+from irviz.cli.page_launcher import DEMO, START, ServeError, serve, served, started
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"
+
+
+MODULE = """
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        y = R.add(x, x)
+        return y
+"""
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +76,45 @@ def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(page):
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Start a page on a file with this text; return its address, also of other paths."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with contextlib.ExitStack() as stack:
+
+        def begin(text):
+            path = tmp_path / "model<b>.py"
+            path.write_text(text)
+            _, url = stack.enter_context(started(str(path), 0, "", "", "error"))
+            return lambda name="": url.replace("/?", f"/{name}?")
+
+        yield begin
+
+
+def test_the_page_says_what_is_being_opened_before_tvm_is_loaded(start):
+    at = start(MODULE)
+    _, _, text = fetch(at())
+    assert "Opening model&lt;b&gt;.py" in text
+    assert "<img" not in text
+    opened = json.loads(fetch(at("opened"))[2])
+    assert opened["title"] == "model<b>.py"
+    _, _, text = fetch(at())
+    assert f'data-model="{opened["model"]}"' in text
+    assert "<img" in text
+
+
+def test_a_page_whose_file_cannot_be_opened_says_why_and_opens_another(start):
+    at = start("not a module")
+    assert json.loads(fetch(at("opened"))[2]) == {"model": "", "title": ""}
+    _, _, text = fetch(at())
+    assert "is not Python" in text.partition('role="alert">')[2].partition("</p>")[0]
+    another = f"{at('open')}&what={urllib.parse.quote(DEMO)}"
+    with urllib.request.urlopen(another, data=b"", timeout=60) as answer:
+        assert answer.status == 200
+    assert json.loads(fetch(at("opened"))[2])["model"]
+    assert "alert" not in fetch(at())[2]
+
+
 def test_the_page_runs_no_script_that_is_written_into_it_and_evaluates_none(page):
     _, headers, text = page
     policy = headers["Content-Security-Policy"]
@@ -85,7 +136,9 @@ def test_the_picture_is_in_the_document_as_an_image_which_runs_nothing(page):
 
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=x", "?token=%ff", "?token=é&token=ü"])
-@pytest.mark.parametrize("path", ["/", "/connection", "/open", "/static/page.js", "/static/%00"])
+@pytest.mark.parametrize(
+    "path", ["/", "/connection", "/open", "/opened", "/static/page.js", "/static/%00"]
+)
 def test_without_the_token_neither_the_page_nor_its_connection_is_given(url, path, query):
     host = url.partition("/?")[0]
     status, _, text = fetch(f"{host}{path}{urllib.parse.quote(query, safe='?=&%')}")

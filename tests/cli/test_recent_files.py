@@ -93,7 +93,8 @@ def test_what_there_is_to_try_is_opened_and_is_no_recent_file(
 
     async def open_it() -> None:
         shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path)
-        shown.open_chosen(name)
+        shown.open(name)
+        assert await shown.opened() == ""
         assert shown.explorer is not None
         scene = shown.explorer.scene
         assert scene["current"]["svg"] or scene["loops"]["svg"]
@@ -108,17 +109,18 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(
-        "irviz.cli.page_server.explorer_of_page", lambda request: opened.append(request.what)
+        "irviz.cli.page_server.session_of_page", lambda what, _: opened.append(what)
     )
-    monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
+    monkeypatch.setattr("irviz.cli.page_server.explorer_of_page", lambda *_: None)
 
     async def open_files() -> None:
         shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
         shown.folder.mkdir()
         sent = shown.new_path("../../mine.py")
         sent.write_text("text")
-        shown.open_chosen(str(sent))
-        shown.open_chosen(str(files(tmp_path, 1)[0]))
+        for path in (sent, files(tmp_path, 1)[0]):
+            shown.open(str(path))
+            await shown.opened()
 
     asyncio.run(open_files())
     [sent] = (tmp_path / "private").glob("*/*")

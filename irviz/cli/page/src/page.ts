@@ -34,6 +34,30 @@ function followConnection(connection: Connection): void {
   tell();
 }
 
+/** Say what is being opened and for how long, and return the widget's id once it is open. */
+async function opened(): Promise<string> {
+  const began = Date.now();
+  const name = document.title;
+  document.title = `${name} · irviz`;
+  const tick = setInterval(() => {
+    say(`Opening ${name} … ${Math.round((Date.now() - began) / 1000)} s`);
+  }, 1000);
+  const answer = await fetch(`opened${location.search}`); // with the token
+  const { model, title } = (await answer.json()) as { model: string; title: string };
+  clearInterval(tick);
+  if (!model) {
+    location.reload(); // to the page that says why, and on which another can be chosen
+    return new Promise(() => {});
+  }
+  document.title = `${title} · irviz`;
+  return model;
+}
+
+function say(words: string): void {
+  const status = first.querySelector("[role=status]");
+  if (status) status.textContent = words;
+}
+
 async function show(): Promise<void> {
   const address = new URL("connection", location.href);
   address.protocol = "ws:";
@@ -41,9 +65,10 @@ async function show(): Promise<void> {
   const connection = new Connection(address.href);
   await connection.open();
   followConnection(connection);
+  const id = main.dataset.model || (await opened());
   const manager = new PageManager(connection);
   await manager.load();
-  const model = await manager.get_model(main.dataset.model ?? "");
+  const model = await manager.get_model(id);
   const view = await manager.create_view(model as never);
   removeFirstPicture();
   Widget.attach(view.luminoWidget, main);
@@ -62,6 +87,5 @@ function followTheme(): void {
 
 followTheme();
 show().catch((failure: Error) => {
-  const status = first.querySelector("[role=status]");
-  if (status) status.textContent = failure.message;
+  say(failure.message);
 });

@@ -29,7 +29,7 @@ import tvm
 from child_processes import in_children
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import SearchStrategy
-from measurement_table import against, heading
+from measurement_table import against, end, forget, heading, missed
 from shared_with_tests import from_tests
 from tvm import ir, relax
 from tvm_ffi import structural_equal
@@ -43,8 +43,6 @@ from irviz.transforms.stage import Stage
 
 _RANDOM = 60
 _SEED = 20
-_MISSED: list[str] = []
-"""What missed a bar of what is right."""
 _MUTANTS = 10
 """Of each module."""
 _OTHER_VALUES = "DecomposeOpsForTraining"
@@ -80,8 +78,7 @@ def main() -> None:
     heading("bar")
     for part in options.parts or parts:
         parts[part]()
-    if _MISSED:
-        raise SystemExit(1)
+    end()
 
 
 # --- time and memory ---------------------------------------------------------------------------
@@ -121,7 +118,7 @@ def _lowered(mod: ir.IRModule) -> ir.IRModule:
 
 
 def times() -> None:
-    """Measure a diff beside the reading of its two graphs, in turns."""
+    """Measure `irviz.diff`, which also reads both graphs, beside TVM's own printing, in turns."""
     mod = MODULES["MyModuleHighLevel"]
     _time("MLP, LegalizeOps", mod, relax.transform.LegalizeOps()(mod), 0.02, 30)
     for bindings, rounds in ((2_000, 9), (17_000, 5)):
@@ -133,16 +130,15 @@ def times() -> None:
 def _time(
     what: str, before: ir.IRModule, after: ir.IRModule, bar: float | None, rounds: int
 ) -> None:
-    reads, diffs = [], []
+    prints, diffs = [], []
     for _ in range(rounds + 1):
-        _forget()
-        stages = Stage("0", before), Stage("1", after)
-        reads.append(_timed(partial(_read, stages)))
-        diffs.append(_timed(partial(stage_diff.diff_modules, *stages, ("before", "after"))))
-    ratios = [diff / read for read, diff in zip(reads[1:], diffs[1:], strict=True)]
-    against(f"{what}: both graphs", reads[1:], "ms")
-    against(f"{what}: diff", diffs[1:], "ms", bar)
-    against(f"{what}: diff / both graphs", ratios, "x")
+        forget()
+        prints.append(_timed(lambda: (before.script(), after.script())))
+        diffs.append(_timed(partial(irviz.diff, before, after)))
+    ratios = [diff / shown for shown, diff in zip(prints[1:], diffs[1:], strict=True)]
+    against(f"{what}: the first irviz.diff", diffs[:1], "ms")
+    against(f"{what}: irviz.diff of new modules", diffs[1:], "ms", bar)
+    against(f"{what}: … / mod.script() of both", ratios, "x")
 
 
 def pictures() -> None:
@@ -151,9 +147,12 @@ def pictures() -> None:
     pairs = [("MLP, LegalizeOps", mod, relax.transform.LegalizeOps()(mod))]
     pairs += [(f"17,000, {what}", *both) for what, *both in _pairs(17_000)][2:]
     for bar, (what, before, after) in zip((0.06, 1.5, 1.5), pairs, strict=True):
-        _forget()
+        forget()
         found = stage_diff.diff_modules(Stage("0", before), Stage("1", after), ("before", "after"))
-        taken = [_timed(found.figure) for _ in range(8)]
+        taken = []
+        for _ in range(8):
+            forget()
+            taken.append(_timed(found.figure))
         against(f"{what}: picture", taken[1:], "ms", bar)
 
 
@@ -185,7 +184,7 @@ def _show_diff(session: Session, before: str, after: str) -> None:
 def memory() -> None:
     """Measure what a diff takes, beside its two graphs."""
     for what, before, after in _pairs(17_000):
-        _forget()
+        forget()
         stages = Stage("0", before), Stage("1", after)
         gc.collect()
         tracemalloc.start()
@@ -207,14 +206,6 @@ def memory() -> None:
 def _read(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
         stage_cache.graph_of(stage, "main")
-
-
-def _forget() -> None:
-    for module in (stage_cache, stage_diff):
-        for each in vars(module).values():
-            if hasattr(each, "cache_clear"):
-                each.cache_clear()
-    gc.collect()
 
 
 def _timed(act: Callable[[], object]) -> float:
@@ -259,7 +250,7 @@ def values() -> None:
         share = 1 - missing / expected
         print(
             f"{what}: {wrong} wrong pairs, {expected - missing} of {expected} partners found, "
-            f"{share:.1%} (bar: 0, {bar:.0%}){'' if share >= bar and not wrong else '   MISSED'}",
+            f"{share:.1%} (bar: 0, {bar:.0%}){missed(what, share < bar or wrong)}",
             flush=True,
         )
 
@@ -295,8 +286,7 @@ def recall() -> None:
         _share(f"{what} modules ({len(mods)}): variables", found, "variables", 0.995)
         _share(f"{what} modules ({len(mods)}): values, no variable shared", found, "values", 0.97)
         wrong = found["wrong"]
-        print(f"… {wrong} wrong pairs (bar: 0){'   MISSED' if wrong else ''}", flush=True)
-        _MISSED.extend(["wrong pairs"] * bool(wrong))
+        print(f"… {wrong} wrong pairs (bar: 0){missed(f'{what}: pairs', wrong)}", flush=True)
 
 
 def histories() -> None:
@@ -317,17 +307,15 @@ def histories() -> None:
                 count += 1
                 steps = session.history(node.id, stage="0").steps
                 gone += [] if steps[-1].nodes else [f"{name}: {node.id} of {node.callee}"]
-    _MISSED.extend(gone)
-    end = f"   MISSED: {', '.join(gone[:5])}" if gone else ""
+    end = missed("histories", gone)
     print(f"compilations of {len(mods)}: {len(gone)} of {count:,} operators gone (bar 0){end}")
+    print(*gone[:5], sep="\n")
 
 
 def _share(what: str, found: Mapping[str, int], kind: str, bar: float) -> None:
     expected, lost = found[kind], found[f"{kind} lost"]
     share = 1 - lost / max(expected, 1)
-    is_missed = share < bar
-    _MISSED.extend([what] * is_missed)
-    end = "   MISSED" if is_missed else ""
+    end = missed(what, share < bar)
     print(f"{what}: {expected - lost:,} of {expected:,} paired, {share:.2%} (bar {bar:.1%}){end}")
 
 
@@ -378,7 +366,8 @@ def structure() -> None:
         print(
             f"{len(entries)} passes over {what} ({len(mods)}): {counts['compared']} pairs of "
             f"modules compared in both directions, {counts['refused']} refused by the pass, "
-            f"{ended} end the process, {counts['wrong']} wrong nodes (bar: 0)",
+            f"{ended} end the process, {counts['wrong']} wrong nodes (bar: 0)"
+            f"{missed(f'structure of {what}', counts['wrong'])}",
             flush=True,
         )
 
@@ -412,7 +401,8 @@ def names() -> None:
             assert structural_equal(mod, renamed)
             others = renamed, by_structure.permuted(mod, at), by_structure.permuted(renamed, at)
             wrong += sum(bool(irviz.diff(mod, other)) for other in others)
-        print(f"other names, order, both, of {len(mods)} {what}: {wrong} differ (bar: 0)")
+        end = missed(f"names of {what}", wrong)
+        print(f"other names, order, both, of {len(mods)} {what}: {wrong} differ (bar: 0){end}")
 
 
 def prim_func_mutants() -> None:
@@ -429,7 +419,8 @@ def prim_func_mutants() -> None:
                 counts["false alarms" if is_equal else "missed"] += 1
     print(
         f"mutants of PrimFuncs: {counts['different']} different, {counts['missed']} missed; "
-        f"{counts['equal']} equal, {counts['false alarms']} false alarms (bar: 0 of 400, 0 of 100)",
+        f"{counts['equal']} equal, {counts['false alarms']} false alarms (bar: 0 of 400, 0 of 100)"
+        f"{missed('mutants of PrimFuncs', counts['missed'] + counts['false alarms'])}",
         flush=True,
     )
     domains: Counter[tuple[bool, bool]] = Counter()
@@ -441,6 +432,7 @@ def prim_func_mutants() -> None:
     print(
         f"blocks of random schedules: {sum(domains.values())} verdicts on what they visit, "
         f"{domains[False, False]} errors told, {wrong} wrong (bar: 0)"
+        f"{missed('blocks of random schedules', wrong)}"
     )
 
 
@@ -471,6 +463,7 @@ def mutants() -> None:
             f"mutants of {len(mods)} {what}: {counts['different']} different ones, "
             f"{counts['missed']} missed, {counts['equal']} equal ones, {counts['false alarms']} "
             f"false alarms (bar: 0 and 0); {counts['end the process']} end the process"
+            f"{missed('mutants', counts['missed'] + counts['false alarms'])}"
         )
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from measurement_table import against, heading, line
+from measurement_table import against, end, heading
 
 ROOT = Path(__file__).parents[1]
 ROUNDS = 15
@@ -42,13 +42,14 @@ def main() -> None:
     page()
     if options.setup:
         setup()
+    end()
 
 
 def imports() -> None:
     """Measure what `import irviz` costs beside Python itself and beside TVM."""
     for statement in ("pass", "import irviz", "import irviz; irviz.draw", "import tvm"):
         runs = [_fresh(statement) for _ in range(7)]
-        line(f"python -c '{statement}'", [seconds for seconds, _ in runs])
+        against(f"python -c '{statement}'", [seconds for seconds, _ in runs])
         peak = statistics.median(memory for _, memory in runs)
         print(f"{'':58} {peak:6.1f} MB of memory at its peak")
 
@@ -73,7 +74,9 @@ def page() -> None:
 
     images, params = digits().images, mlp_params()
     with _demo(sys.executable) as (url, started), _painted(url) as tab:
-        line("irviz demo: from the command to the first picture", [time.perf_counter() - started])
+        against(
+            "irviz demo: from the command to the first picture", [time.perf_counter() - started]
+        )
         _open_tab(tab, "Transform")
         tab.locator(".irviz-pass-name input").fill("ToNonDataflow")
         tab.get_by_role("button", name="Bind parameters").click()
@@ -96,13 +99,12 @@ def page() -> None:
             start = time.perf_counter()
             alone(images, params)
             own.append(time.perf_counter() - start)
-        line("MLP: TVM alone: compile, start, 360 calls", own)
+        against("MLP: TVM alone: compile, start, 360 calls", own)
         for button, times in found.items():
-            line(
-                f"{button}: from the click to the new picture", [t["picture"] / 1e3 for t in times]
-            )
+            pictures = [t["picture"] / 1e3 for t in times]
+            against(f"{button}: from the click to the new picture", pictures, "ms", 0.05)
             badges = [t["badge"] / 1e3 for t in times]
-            line(f"{button}: from the click to the verdict", badges, "90 ms")
+            against(f"{button}: from the click to the verdict", badges, "ms", 0.09)
             ratios = [one / other for one, other in zip(badges, own, strict=True)]
             against(f"{button}: to the verdict, over TVM alone", ratios, "x", 0.78)
 

@@ -21,11 +21,12 @@ from typing import TypeVar
 
 import made_modules
 import tvm
-from measurement_table import heading, line
+from measurement_table import against, end, heading, missed
 from tvm import ir, relax
 
 from irviz.course.mlp import MyModule
-from irviz.transforms.recording import Recording, record_passes
+from irviz.explorer.explorer import ExplorableRecording, record
+from irviz.transforms.recording import record_passes
 
 BAR = 0.02
 """How much longer a build may take."""
@@ -47,6 +48,7 @@ def main() -> None:
     measure("MLP", MyModule, 3 * rounds, median(each))
     measure("8 layers", made_modules.decoder(8 * made_modules.BINDINGS), rounds, median(each))
     measure("32 layers", made_modules.decoder(32 * made_modules.BINDINGS), rounds, median(each))
+    end()
 
 
 def measure(what: str, mod: ir.IRModule, rounds: int, longer: float) -> None:
@@ -62,10 +64,10 @@ def measure(what: str, mod: ir.IRModule, rounds: int, longer: float) -> None:
             if recording is not None:
                 in_callbacks.append(recording.cost / recording.seconds)
                 count = sum(1 for _ in recording.walk())
-                afterwards.append(_timed(recording.stages)[0])
+                afterwards.append(_timed(recording.session)[0])
     plain = times["plain"]
-    line(f"{what}: built", plain)
-    line(f"{what}: built and recorded, {count} passes", times["recorded"])
+    against(f"{what}: built", plain)
+    against(f"{what}: built and recorded, {count} passes", times["recorded"])
     noise = _compare(f"{what}: built again, longer by", times["plain again"], plain, has_bar=False)
     # where two times the same differ by more than the bar, there is nothing to hold against it
     _compare(f"{what}: recorded, longer by", times["recorded"], plain, has_bar=noise <= BAR)
@@ -73,7 +75,8 @@ def measure(what: str, mod: ir.IRModule, rounds: int, longer: float) -> None:
     _shares(
         f"{what}: if each pass is as much longer", [count * longer / median(plain)], has_bar=True
     )
-    line(f"{what}: stages afterwards, compared", afterwards)
+    against(f"{what}: recording.session() afterwards", afterwards)
+    _shares(f"{what}: … of the build", [median(afterwards) / median(plain)], has_bar=False)
 
 
 def _compare(what: str, some: list[float], others: list[float], *, has_bar: bool) -> float:
@@ -87,7 +90,7 @@ def _compare(what: str, some: list[float], others: list[float], *, has_bar: bool
 
 def _shares(what: str, shares: list[float], *, has_bar: bool) -> None:
     words = f"<= {100 * BAR:g} %" if has_bar else ""
-    words += "   MISSED" if has_bar and median(shares) > BAR else ""
+    words += missed(what, has_bar and median(shares) > BAR)
     numbers = " ".join(f"{100 * one:6.2f} % " for one in (median(shares), min(shares), max(shares)))
     print(f"{what:58} {numbers}   {words}".rstrip(), flush=True)
 
@@ -96,8 +99,8 @@ def _build(mod: ir.IRModule) -> None:
     tvm.compile(mod, "llvm")
 
 
-def _record(mod: ir.IRModule) -> Recording:
-    with record_passes() as recording:
+def _record(mod: ir.IRModule) -> ExplorableRecording:
+    with record() as recording:
         _build(mod)
     return recording
 

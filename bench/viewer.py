@@ -1,18 +1,18 @@
 """Measure what a reader waits for in the viewer: a click, a hover, a stage, a comparison, a pan.
 
 In Chromium, on the page of `irviz open`, from the event until the picture with its answer is
-painted: the 95th percentile of 50. `python bench/viewer.py [bindings]`.
+painted: the first time, and the 95th percentile of 49 more. `python bench/viewer.py [bindings]`.
 """
 
 from __future__ import annotations
 
 import shutil
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 import tvm
+from measurement_table import against, end, heading
 from playwright.sync_api import Page, sync_playwright
 from tvm import relax
 from tvm.script import relax as script
@@ -62,6 +62,7 @@ _FRAMES = """async () => {
 def main(bindings: int) -> None:
     """Print the figures of the lecture's module, and of one with so many bindings."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
+    heading()
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
         with served(DEMO) as (_, url):
@@ -71,7 +72,7 @@ def main(bindings: int) -> None:
             page.get_by_role("button", name="Bind").first.click()
             page.get_by_role("treeitem").nth(1).wait_for()
             page.get_by_role("treeitem", selected=True).filter(has_text="equal").wait_for()
-            _of_stages(page, "MLP")
+            _of_stages(page, "MLP", 0.1)
         for name, module in (
             (f"{bindings} bindings", _layers(bindings // 3)),
             ("300 nodes", _chain(300)),
@@ -91,8 +92,9 @@ def main(bindings: int) -> None:
                 form.locator(".irviz-pass-name input").fill("LegalizeOps")
                 form.get_by_role("button", name="Apply pass").click()
                 page.get_by_role("treeitem").nth(1).wait_for()
-                _of_stages(page, name)
+                _of_stages(page, name, 0.3)
         browser.close()
+    end()
 
 
 def _opened(page: Page, url: str) -> Page:
@@ -124,11 +126,11 @@ def _of_nodes(page: Page, name: str, nodes: list[str]) -> None:
                 f' && drawn(".irviz-node")?.dataset.node === "{node}"',
             )
         )
-    _tell(name, "select", clicks)
-    _tell(name, "hover", hovers)
+    _tell(name, "select a node", clicks, 0.05)
+    _tell(name, "point at a node", hovers, 0.03)
 
 
-def _of_stages(page: Page, name: str) -> None:
+def _of_stages(page: Page, name: str, bar: float) -> None:
     stages, comparisons = [], []
     key = 'drawn(".irviz-canvas").dispatchEvent(new KeyboardEvent("keydown", {})'
     for turn in range(_TIMES):
@@ -136,12 +138,12 @@ def _of_stages(page: Page, name: str) -> None:
         act = key.format(f'{{key: "{arrow}", altKey: true, bubbles: true}}') + ")"
         shown = f'drawn(".irviz-caption b").textContent.trim().startsWith("{stage} ")'
         stages.append(_timed(page, act, shown))
-    _tell(name, "stage", stages)
+    _tell(name, "another stage", stages, bar)
     for turn in range(_TIMES):
         act = key.format('{key: "d", bubbles: true}') + ")"
         shown = f'document.querySelectorAll(".irviz-caption").length === {2 - turn % 2}'
         comparisons.append(_timed(page, act, shown))
-    _tell(name, "compare", comparisons[::2])
+    _tell(name, "compare", comparisons[::2], bar)
 
 
 def _of_groups(page: Page, name: str) -> None:
@@ -154,24 +156,25 @@ def _of_groups(page: Page, name: str) -> None:
         took = _timed(page, act, f'{"" if is_closing else "!"}drawn("{node}")')
         if not is_closing:
             opened.append(took)
-    _tell(name, "open a group", opened)
+    _tell(name, "open a group", opened, 0.15)
 
 
 def _print_frames(page: Page) -> None:
     frames = page.evaluate(_FRAMES)
-    each = f"{statistics.median(frames):.1f} ms each, longest {max(frames):.0f} ms"
-    print(f"{'300 nodes':14} {'pan, frames':14} {each}")
+    against("300 nodes: a frame while panning", [one / 1e3 for one in frames], "ms", 0.017)
+    against("300 nodes: … the longest", [max(frames) / 1e3], "ms", 0.05)
 
 
 def _timed(page: Page, act: str, found: str) -> float:
-    return float(page.evaluate(_TIMED, [act, found]))
+    return float(page.evaluate(_TIMED, [act, found])) / 1e3
 
 
-def _tell(name: str, what: str, times: list[float]) -> None:
-    ordered = sorted(times)
-    p95 = ordered[round(0.95 * (len(ordered) - 1))]
-    middle = statistics.median(ordered)
-    print(f"{name:14} {what:14} p95 {p95:6.1f} ms, median {middle:6.1f} ms")
+def _tell(name: str, what: str, times: list[float], bar: float) -> None:
+    first, *others = times
+    others.sort()
+    against(f"{name}: {what}, the first time", [first], "ms", bar)
+    against(f"{name}: {what}, again", others, "ms")
+    against(f"{name}: … the 95th percentile", [others[round(0.95 * (len(others) - 1))]], "ms", bar)
 
 
 def _layers(count: int) -> tvm.IRModule:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import tvm
-from measurement_table import heading, line
+from measurement_table import against, end, heading
 from tvm import ir, relax
 
 import irviz
@@ -25,7 +25,7 @@ from irviz.errors import RunError
 from irviz.worker.supervisor import RUNS
 
 ROUNDS = 25
-BAR = "20 ms"
+BAR = 0.02
 
 
 def main() -> None:
@@ -38,6 +38,7 @@ def main() -> None:
     for count in (30, 300):
         traced(f"{count} calls", irviz.Session(chain(count)))
     faults()
+    end()
 
 
 def warm(what: str, mod: ir.IRModule, images: np.ndarray) -> None:
@@ -52,22 +53,22 @@ def warm(what: str, mod: ir.IRModule, images: np.ndarray) -> None:
         np.stack([vm["main"](tvm.runtime.tensor(x[None]), *weights).numpy() for x in images])
 
     times = _in_turn(alone, session.run, here.run)
-    line(f"{what}: TVM alone", times[0])
-    line(f"{what}: session.run()", times[1])
-    line(f"{what}: session.run() over TVM alone", _over(times[1], times[0]), BAR)
-    line(f"{what}: with isolate=False, over TVM alone", _over(times[2], times[0]))
+    against(f"{what}: TVM alone", times[0])
+    against(f"{what}: session.run()", times[1])
+    against(f"{what}: session.run() over TVM alone", _over(times[1], times[0]), "ms", BAR)
+    against(f"{what}: with isolate=False, over TVM alone", _over(times[2], times[0]))
 
 
 def traced(what: str, session: Any) -> None:
     """Measure a run with a trace beside one without, and what the trace says of itself."""
     times = _in_turn(session.run, session.trace, rounds=9)
-    line(f"{what}: session.run()", times[0])
-    line(f"{what}: session.trace(), with 20 timed calls or 0.3 s of them", times[1])
+    against(f"{what}: session.run()", times[0])
+    against(f"{what}: session.trace(), with 20 timed calls or 0.3 s of them", times[1])
     trace = session.trace()
     values = len(trace.visits)
-    line(f"{what}: one call, untraced", [trace.untraced])
-    line(f"{what}: the sum of its {values} nodes' times", [trace.seconds])
-    line(f"{what}: recording the {values} values", [trace.cost])
+    against(f"{what}: one call, untraced", [trace.untraced])
+    against(f"{what}: the sum of its {values} nodes' times", [trace.seconds])
+    against(f"{what}: recording the {values} values", [trace.cost])
 
 
 def chain(count: int) -> ir.IRModule:
@@ -112,7 +113,7 @@ def faults() -> None:
                 session.run()
             except RunError:
                 taken.append(time.perf_counter() - start - limit)
-        line(what, taken, "2 s")
+        against(what, taken, "s", 2)
 
 
 def _in_turn(*calls: Callable[[], object], rounds: int = ROUNDS) -> list[list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -63,6 +64,16 @@ def open_file(options: argparse.Namespace) -> Session:
         )
     print_notes([str(note.message) for note in notes])
     return session
+
+
+def _load_tvm() -> None:
+    """Load TVM once for this process and its workers: it takes most of a short command's time."""
+    from irviz.worker.supervisor import fork_workers_from_here
+    from irviz.worker.worker_main import load_tvm
+
+    load_tvm()
+    importlib.import_module("irviz.session.open_session")
+    fork_workers_from_here()
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:
@@ -178,6 +189,7 @@ def add_draw(commands: Commands) -> None:
 
 def _run_draw(options: argparse.Namespace) -> None:
     target_path(options.output, _PICTURES)  # before the time that the rest takes
+    _load_tvm()
     from irviz.session.open_session import part
 
     view = part(options.around, options.steps, options.to)
@@ -247,6 +259,7 @@ def add_diff(commands: Commands) -> None:
 def _run_diff(options: argparse.Namespace) -> int:
     if options.output:
         target_path(options.output, [".svg"])
+    _load_tvm()
     from irviz.session.open_diff import diff, recordings
 
     both = recordings(options.before, options.after)
@@ -409,6 +422,7 @@ def _run_export(options: argparse.Namespace) -> None:
     from irviz.view.pass_times import SUFFIXES
 
     target_path(options.output, SUFFIXES if options.times else [".html"])
+    _load_tvm()
     session = open_file(options)
     saved = session.pass_times().save if options.times else session.save_html
     print(saved(options.output))  # noqa: T201

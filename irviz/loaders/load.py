@@ -224,10 +224,12 @@ def _read(
 
 
 def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
-    from irviz.loaders.python_file import from_python, python_of_notebook
+    from irviz.loaders.python_file import from_python
 
     title = repr(file)
     if kind is FileKind.NOTEBOOK:
+        from irviz.loaders.notebook_cells import python_of_notebook
+
         text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
     try:
         return from_python(text, title, name)

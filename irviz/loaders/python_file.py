@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import count
 
 from tvm import ir
@@ -13,27 +10,17 @@ from tvm import ir
 import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, FileError, check_result, memory_for
+from irviz.loaders.file_limits import FileError
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.tvmscript.dialect import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import (
-    CellDefinitions,
     Definition,
     RefusedError,
     definitions,
     line_range,
     only_lines,
     parse_tree,
-    tvmscript_definitions,
-)
-from irviz.loaders.upgrade.upgrade import (
-    MEMORY_RATIO,
-    Upgraded,
-    mask_magics,
-    unified_diff,
-    upgrade,
-    upgrade_cells,
 )
 
 _MAX_LISTED = 12
@@ -63,6 +50,9 @@ def _from_python(text: str, file: str, which: str) -> Loaded:
     except FileError:
         raise
     except LoadError as refusal:
+        # here, as libcst takes half as long to load as TVM
+        from irviz.loaders.upgrade.upgrade import upgrade
+
         try:
             new = upgrade(text)
         except RefusedError:
@@ -114,88 +104,3 @@ def _shared_lines(tree: ast.Module) -> list[int]:
         and (node.targets[0].id == "metadata" or getattr(node.value.func, "id", "") == "TypeVar")
     ]
     return [line for node in shared for line in line_range(node)]
-
-
-# --- notebook file -----------------------------------------------------------------------------
-#
-# Read the Python in a notebook's cells as one text. Nothing in it is run.
-
-
-def python_of_notebook(text: str, name: str) -> str:
-    """Return the Python in a notebook's code cells, with `pass` in place of magics.
-
-    Raises LoadError if the text is not a notebook or contains no Python.
-    """
-    cells = _code_cells(text, name)
-    length = sum(map(len, cells))
-    limit = TVMSCRIPT_LIMITS.characters
-    if length > limit:
-        raise LoadError(f"{name} has {length:,} characters of code: up to {limit:,} are read")
-    masked = [mask_magics(cell).removesuffix("\n") for cell in cells]
-    python = [cell for cell in masked if _is_python(cell)]
-    if not any(cell.strip() for cell in python):
-        raise LoadError(f"{name} has no cell of Python: give a notebook that defines modules")
-    return "\n\n".join(python) + "\n"
-
-
-def _code_cells(text: str, name: str) -> list[str]:
-    """Return the sources of the code cells of a notebook in format 3 or 4."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as failure:
-        raise LoadError(f"{name} is not a notebook: it is not JSON ({failure})") from None
-    sheets = content.get("worksheets", [content]) if isinstance(content, dict) else None
-    try:
-        return [
-            "".join(cell.get("source", cell.get("input", "")))
-            for sheet in sheets or ()
-            for cell in sheet["cells"]
-            if cell["cell_type"] == "code"
-        ]
-    except (KeyError, TypeError, AttributeError):
-        raise LoadError(
-            f"{name} is not a notebook: it has no cells as Jupyter writes them; save it again"
-        ) from None
-
-
-def _is_python(cell: str) -> bool:
-    try:
-        parse_tree(cell, "")
-    except RefusedError:
-        return False
-    return True
-
-
-# --- Read the TVMScript in a notebook's cell, in the worker --------------------------------------
-
-
-CELL = "the cell"
-"""The cell's name in errors."""
-
-
-@dataclass(frozen=True)
-class CellModules:
-    """The modules of a cell by name, its upgraded text with the diff, and its definitions."""
-
-    modules: Mapping[str, ir.IRModule]
-    upgraded: Upgraded
-    diff: str
-    script: CellDefinitions
-
-
-def read_cell(cell: str) -> CellModules:
-    """Upgrade a cell and read its modules; raise LoadError if it has none or they are refused."""
-    with memory_for(len(cell), MEMORY_RATIO):
-        (upgraded,) = upgrade_cells([cell])
-        for note in upgraded.notes:
-            if note.what == CELL:
-                raise LoadError(f"{CELL}, line {note.line}: {note.why}")
-            if note.what.startswith("%%"):
-                raise LoadError(f"{CELL} starts with {note.what}: paste TVMScript alone")
-        script = tvmscript_definitions(mask_magics(upgraded.text), CELL)
-        if not script.names:
-            raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
-        modules = modules_of(script.text, CELL, script.imported)
-        found = CellModules(modules, upgraded, unified_diff(cell, upgraded.text, "cell"), script)
-        check_result(found, len(cell))
-        return found

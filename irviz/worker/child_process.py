@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NoReturn, Protocol
 
 _SET_DEATH_SIGNAL, _BECOME_SUBREAPER = 1, 36  # of Linux's prctl
+_POLL_SECONDS = 0.01
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
@@ -71,7 +74,67 @@ def _prctl(option: int, value: int) -> None:
 # --- End a child process, by force where it does not end by itself -------------------------------
 
 
-def end_process(process: subprocess.Popen[Any], seconds: float = 10.0) -> None:
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """Kill it."""
+
+
+class Fork:
+    """A fork of this process, used as `subprocess.Popen` is; it runs a function, and ends."""
+
+    def __init__(self, run: Callable[[], NoReturn]) -> None:
+        self._code: int | None = None
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                run()
+            finally:
+                os._exit(1)
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("a fork", timeout or 0)
+            time.sleep(_POLL_SECONDS)
+        return code
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def end_process(process: Process, seconds: float = 10.0) -> None:
     """Ask a process to end, kill it where it has not done so within its time, and reap it."""
     process.terminate()
     try:

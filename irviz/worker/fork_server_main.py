@@ -27,15 +27,34 @@ def main(parent: int) -> None:
     number and the worker's exit code, if there was such a worker.
     """
     end_with_parent(parent, signal.SIGTERM)
-    adopt_orphans()
     with contextlib.suppress(Exception):  # each worker tries again, and reports the error
         worker_main.load_tvm()
+    adopt_orphans()
     gc.freeze()  # the collector would write to the memory that the workers share
     signal.signal(signal.SIGTERM, _end_all)
     if os.getppid() != parent:
         _end_all()
     _serve(socket.socket(fileno=os.dup(0)))
     worker_main.main()
+
+
+def main_of_fork(parent: int, descriptor: int) -> NoReturn:
+    """Be the fork server in a fork of a process that has loaded TVM.
+
+    Args:
+        parent: The process.
+        descriptor: The socket to it; nothing else that was open there stays open here.
+    """
+    os.setsid()  # Ctrl-C is for the parent
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream, source in enumerate((descriptor, nothing, nothing)):
+        os.dup2(source, stream)
+    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208 - names alone
+        if number >= _DESCRIPTORS:
+            with contextlib.suppress(OSError):  # it was the folder's
+                os.close(number)
+    main(parent)
+    os._exit(0)
 
 
 def _serve(parent: socket.socket) -> None:

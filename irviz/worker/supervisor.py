@@ -21,6 +21,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
 
 import cloudpickle
@@ -35,8 +36,8 @@ from irviz.worker.answers import (
     unpack_answer,
 )
 from irviz.worker.captured_output import StdoutCapture
-from irviz.worker.child_process import Surroundings, end_process
-from irviz.worker.fork_server_main import MESSAGE_BYTES
+from irviz.worker.child_process import Fork, Process, Surroundings, end_process
+from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
 from irviz.worker.fresh_process import FreshProcessEndedError
 from irviz.worker.progress import PROGRESS, receive
 from irviz.worker.shared_arrays import Place
@@ -437,6 +438,15 @@ def _start(prepare: Callable[[], None], printed: int) -> Started:
     return DirectProcess(printed)
 
 
+def fork_workers_from_here() -> None:
+    """Let workers be forks of this process, which has loaded TVM, so that it is not loaded twice.
+
+    For a process that does one thing and has no secrets, as workers see what its memory holds.
+    """
+    if _CAN_FORK and os.getpid() not in _servers:
+        _servers[os.getpid()] = _starter().submit(lambda: ForkServer(is_loaded=True)).result()
+
+
 def _starter() -> ThreadPoolExecutor:
     """Return the thread that starts processes, which lives as long as this process.
 
@@ -513,18 +523,24 @@ class DirectProcess:
 class ForkServer:
     """A process that has loaded TVM and forks for each worker, which takes milliseconds.
 
-    `patience` is how many seconds it may take to end a worker, and to end; only loading TVM keeps
-    it busy.
+    Args:
+        patience: How many seconds it may take to end a worker, and to end; only loading TVM keeps
+            it busy.
+        is_loaded: Whether this process has loaded TVM, so that the server can be a fork of it.
     """
 
-    def __init__(self, patience: float = 10.0) -> None:
+    def __init__(self, patience: float = 10.0, *, is_loaded: bool = False) -> None:
         self._patience = patience
         self._numbers, self._lock = itertools.count(1), threading.Lock()
         self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(patience)
         with its:
-            null = subprocess.DEVNULL
-            self._popen = _python("fork_server_main", str(os.getpid()), its.fileno(), null, null)
+            if is_loaded:
+                self._popen: Process = Fork(partial(main_of_fork, os.getpid(), its.fileno()))
+            else:
+                null = subprocess.DEVNULL
+                arguments = str(os.getpid()), its.fileno(), null, null
+                self._popen = _python("fork_server_main", *arguments)
         self.pid = self._popen.pid
 
     @property

@@ -9,7 +9,7 @@ from tvm_ffi import structural_equal
 from irviz.course.mm_relu import MyModule
 from irviz.errors import LoadError
 from irviz.loaders.load import load
-from irviz.loaders.python_file import python_of_notebook
+from irviz.loaders.notebook_cells import python_of_notebook
 
 pytestmark = pytest.mark.worker
 

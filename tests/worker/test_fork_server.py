@@ -1,5 +1,6 @@
 """Workers that need TVM are forked where it is loaded, and are like workers that load it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -197,3 +198,48 @@ def test_why_tvm_cannot_be_loaded_is_said(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(StartError, match="could not be started: ImportError: no TVM here"):
         Worker().call(abs, -1)
+
+
+FORKED = """
+import json, os, sys
+from pathlib import Path
+from irviz.worker.supervisor import Worker, fork_workers_from_here
+from irviz.worker.worker_main import load_tvm
+
+def seen():
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    names = [str(link.readlink()) for link in links]
+    return [sys.modules["only_here"].value, os.getsid(0) == os.getpid(), "secret" in str(names)]
+
+load_tvm()
+sys.modules["only_here"] = type(sys)("only_here")
+sys.modules["only_here"].value = 7
+secret = open("secret", "w")
+fork_workers_from_here()
+worker = Worker()
+print(json.dumps([os.getpid(), worker.call(os.getppid), worker.call(os.getpid), worker.call(seen)]))
+sys.stdout.flush()
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("by", ["its end", "SIGKILL"])
+def test_a_process_that_has_loaded_tvm_forks_its_workers_which_have_no_file_of_it(tmp_path, by):
+    (tmp_path / "program.py").write_text(FORKED, encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        here, server, worker, seen = json.loads(process.stdout.readline())
+        assert seen == [7, True, False]
+        assert psutil.Process(server).ppid() == here == process.pid
+        left = [psutil.Process(server), psutil.Process(worker)]
+        if by == "SIGKILL":
+            process.kill()
+        else:
+            process.communicate("end\n", timeout=60)
+            assert process.returncode == 0
+    assert psutil.wait_procs(left, timeout=60)[1] == []

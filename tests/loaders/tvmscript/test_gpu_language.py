@@ -11,7 +11,7 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import LoadError
 from irviz.loaders.load import read_content
-from irviz.loaders.python_file import read_cell
+from irviz.loaders.notebook_cells import read_cell
 from irviz.loaders.tvmscript.admission import RefusedError, admit
 from irviz.loaders.tvmscript.dialect import AXES, INTRINSICS, MEANINGS, TILE
 

@@ -12,9 +12,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tvm
 from tvm import relax
 
 from irviz.errors import LoadError
+from irviz.ir.tensor_array import shared_tensor
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
 from irviz.loaders.models.imported_layers import onnx_layers
@@ -37,8 +39,9 @@ def from_onnx_file(content: bytes, path: Path | None, missing: Missing = "error"
 
     External weights are read from the folder of `path` and from nowhere else.
     """
-    model = read_model(content, path)
-    loaded, variables = _imported(model, missing)
+    model = _model(content)
+    weights = _external_weights(model, path and path.parent)
+    loaded, variables = _imported(inlined(model), missing, weights)
     if not variables:
         return loaded
     return replace(loaded, origin=OnnxOrigin(OriginFile.of(content, path), variables))
@@ -56,15 +59,23 @@ def from_model(model: onnx.ModelProto, missing: Missing = "error") -> Loaded:
     return replace(loaded, origin=OnnxOrigin(content, variables))
 
 
-def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[str, str]]:
+def _imported(
+    model: onnx.ModelProto, missing: Missing, weights: Mapping[str, Array] | None = None
+) -> tuple[Loaded, dict[str, str]]:
     """Return the imported model, and the names of its variables by the names of the ONNX values.
 
     Without an origin that can be run, there are no names.
+
+    Args:
+        model: The model.
+        missing: As in `irviz.load`.
+        weights: Initializers whose values are not in the model, by name.
     """
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
     importer = ONNXGraphImporter(None, "float32", keep_params_in_input=True, sanitize=True)
     opaque = watch(importer, model, missing)
+    _share_arrays(importer, weights or {})
     opsets = (one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
@@ -89,6 +100,8 @@ def _imported(model: onnx.ModelProto, missing: Missing) -> tuple[Loaded, dict[st
 # --- Report the nodes that TVM's ONNX importer cannot convert, or import them as opaque calls ----
 
 
+_ALIGNMENT = 64
+"""Of the tensors of TVM."""
 _WHOLE, _MOST_SIZES = ("int64", "int32"), 16
 
 
@@ -141,6 +154,17 @@ def _keep_sizes(importer: ONNXGraphImporter) -> None:
                 importer._nodes[tensor.name] = relax.const(array)
 
     importer._parse_graph_initializers = parsed
+
+
+def _share_arrays(importer: ONNXGraphImporter, weights: Mapping[str, Array]) -> None:
+    """Make an importer take initializers where they are mapped, as it would copy each twice."""
+    parse = importer._parse_array
+
+    def parsed(tensor: onnx.TensorProto) -> tvm.runtime.Tensor:
+        found = weights.get(tensor.name)
+        return parse(tensor) if found is None else shared_tensor(found.reshape(tuple(tensor.dims)))
+
+    importer._parse_array = parsed
 
 
 def _in_order(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -278,8 +302,7 @@ NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
 def read_model(content: bytes, path: Path | None) -> onnx.ModelProto:
     """Return the model in an ONNX file with its external weights; raise LoadError for others."""
     model = _model(content)
-    if locations := external_locations(model):
-        _load_external_weights(model, locations, path and path.parent)
+    _external_weights(model, path and path.parent, is_mapped=False)
     return inlined(model)
 
 
@@ -320,21 +343,57 @@ def external_locations(model: onnx.ModelProto) -> list[str]:
     return sorted({each for tensor in _tensors(model.graph) for each in _locations(tensor)})
 
 
-def _load_external_weights(
-    model: onnx.ModelProto, locations: list[str], folder: Path | None
-) -> None:
-    """Read weights from other files, which must be in the model's folder."""
-    from onnx.external_data_helper import load_external_data_for_model
+def _external_weights(
+    model: onnx.ModelProto, folder: Path | None, *, is_mapped: bool = True
+) -> dict[str, Array]:
+    """Read weights from other files, which must be in the model's folder.
 
-    total = sum(map(file_size, _places(locations, folder)))
+    Where they may be mapped, initializers are returned as arrays in the mapped files, by name, and
+    the model stays without them: they can take more than all that is done to open it.
+    """
+    from onnx.external_data_helper import load_external_data_for_tensor
+
+    locations = external_locations(model)
+    places = _places(locations, folder)
+    total = sum(map(file_size, places))
     if total > MAX_BYTES:
         raise FileError(
             f"has weights of {total:,} bytes in {_brief(locations)}, and at most {MAX_BYTES:,} "
             "are read: give a smaller model"
         )
-    damaged = f"has weights that cannot be read from {_brief(locations)}"
-    with file_errors(damaged, _AGAIN):
-        load_external_data_for_model(model, str(folder))
+    if not locations:
+        return {}
+    files = dict(zip(locations, places, strict=True))
+    mapped, found = dict[Path, Array](), dict[str, Array]()
+    with file_errors(f"has weights that cannot be read from {_brief(locations)}", _AGAIN):
+        for tensor in model.graph.initializer if is_mapped else ():
+            if tensor.data_location == tensor.EXTERNAL:
+                array = _mapped(tensor, files, mapped)
+                if array is not None:
+                    found[tensor.name] = array
+        for tensor in _tensors(model.graph):
+            if tensor.data_location == tensor.EXTERNAL and tensor.name not in found:
+                load_external_data_for_tensor(tensor, str(folder))
+    return found
+
+
+def _mapped(
+    tensor: onnx.TensorProto, files: Mapping[str, Path], mapped: dict[Path, Array]
+) -> Array | None:
+    """Return a tensor as an array in its mapped file, None if NumPy does not read it as it is."""
+    from onnx.external_data_helper import ExternalDataInfo
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    info, dtype = ExternalDataInfo(tensor), tensor_dtype_to_np_dtype(tensor.data_type)
+    file, size = files[info.location], prod(tensor.dims) * dtype.itemsize
+    begin = info.offset or 0
+    length = file_size(file) - begin if info.length is None else info.length
+    if dtype.isbuiltin != 1 or dtype.hasobject or not 0 < size == length or begin % _ALIGNMENT:
+        return None
+    if file not in mapped:
+        mapped[file] = np.memmap(file, np.uint8, "c")
+    part = mapped[file][begin : begin + size]
+    return part.view(np.ndarray).view(dtype) if part.size == size else None
 
 
 def _places(locations: list[str], folder: Path | None) -> list[Path]:

@@ -65,6 +65,67 @@ def outside(tmp_path):
     return path
 
 
+def in_another_file(folder, array, kind, **entries):
+    """Save `x + w` with a weight in another file; return the path.
+
+    Args:
+        folder: The folder.
+        array: The weight, of shape (8,).
+        kind: Its type in ONNX.
+        entries: What the model says of its place.
+    """
+    (folder / "weights.bin").write_bytes(bytes(100) + array.tobytes() + bytes(28))
+    weight = onnx.TensorProto(name="w", data_type=kind, dims=[8])
+    weight.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "weights.bin", **entries}.items():
+        weight.external_data.add(key=key, value=str(value))
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "sum",
+        [helper.make_tensor_value_info("x", kind, [8])],
+        [helper.make_tensor_value_info("y", kind, [8])],
+        [weight],
+    )
+    path = folder / "sum.onnx"
+    path.write_bytes(
+        helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+        ).SerializeToString()
+    )
+    return path
+
+
+@pytest.mark.parametrize("offset", [128, 100, 101])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "bfloat16"])
+def test_weights_in_another_file_are_read_from_where_the_model_says(tmp_path, offset, dtype):
+    kind = getattr(
+        onnx.TensorProto, {"float32": "FLOAT", "float64": "DOUBLE"}.get(dtype, dtype.upper())
+    )
+    array = np.arange(1, 9).astype(helper.tensor_dtype_to_np_dtype(kind))
+    content = bytes(offset - 100) + array.tobytes()
+    path = in_another_file(
+        tmp_path, np.frombuffer(content, "uint8"), kind, offset=offset, length=array.nbytes
+    )
+    (weight,) = load(path).params.values()
+    assert weight.dtype == array.dtype
+    np.testing.assert_array_equal(weight.astype("float64"), array.astype("float64"))
+
+
+@pytest.mark.parametrize(
+    "entries", [{"offset": 128, "length": 28}, {"offset": 128}, {"offset": 4096}, {"length": 0}]
+)
+def test_weights_that_have_another_size_than_the_model_says_are_refused(tmp_path, entries):
+    path = in_another_file(tmp_path, np.zeros(16, "float32"), onnx.TensorProto.FLOAT, **entries)
+    refusal(path)
+
+
+def test_without_a_length_a_weight_is_the_rest_of_its_file(tmp_path):
+    array = np.arange(8).astype("float32")
+    path = in_another_file(tmp_path, array, onnx.TensorProto.FLOAT, offset=128)
+    (weight,) = load(path).params.values()
+    np.testing.assert_array_equal(weight, [7, *[0] * 7])
+
+
 def redirect(path, location):
     """Let the model at a path want its weights from elsewhere."""
     moved = onnx.load(path, load_external_data=False)

@@ -47,7 +47,7 @@ from irviz.transforms.stage import Stage
 from irviz.units import format_number
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
-from irviz.view.graph.node_shapes import add_shape
+from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.svg_primitives import svg_document, svg_text, visible
 from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
 from irviz.view.theme import STYLES, get_theme, node_style

@@ -31,8 +31,7 @@ from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.graph.labels import layers_label
-from irviz.view.loop_nest_html import loop_nest_html
-from irviz.view.text.details import source_html
+from irviz.view.text.details import loop_nest_html, source_html
 from irviz.view.text.run_results import node_path
 
 REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)

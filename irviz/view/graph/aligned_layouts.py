@@ -25,8 +25,14 @@ from irviz.view.graph.dot import layout_input
 from irviz.view.graph.fallback_layout import FRAME_MARGIN, add_missing_routes
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, layout_size, shape_size
-from irviz.view.graph.nodes_and_edges import cluster_contents, cluster_title, title_space
+from irviz.view.graph.nodes_and_edges import (
+    VALUE_HEIGHT,
+    cluster_contents,
+    cluster_title,
+    layout_size,
+    shape_size,
+    title_space,
+)
 from irviz.view.theme import get_theme
 
 _ARROW = 7.0

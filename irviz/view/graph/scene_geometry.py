@@ -7,13 +7,16 @@ from collections.abc import Collection, Iterator
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, NodeId
 from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, output_size, shape_size, value_width
 from irviz.view.graph.nodes_and_edges import (
+    VALUE_HEIGHT,
     arrow_rect,
     cluster_title,
     cluster_title_rect,
+    output_size,
     points_along,
+    shape_size,
     value_label_rect,
+    value_width,
 )
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect
 

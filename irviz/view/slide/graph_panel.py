@@ -26,8 +26,14 @@ from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_layout import Route
-from irviz.view.graph.node_shapes import add_shape, output_size, shape_size
-from irviz.view.graph.nodes_and_edges import draw_edge, draw_node, draw_output
+from irviz.view.graph.nodes_and_edges import (
+    add_shape,
+    draw_edge,
+    draw_node,
+    draw_output,
+    output_size,
+    shape_size,
+)
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
 from irviz.view.slide.code_listing import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped

@@ -8,8 +8,8 @@ import pytest
 
 from irviz.view.geometry import Rect
 from irviz.view.graph import graphviz_layout as module
-from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.graph.graphviz_layout import (
+    ENGINE,
     ClusterFrame,
     Layout,
     Route,

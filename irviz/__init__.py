@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
+    from irviz.model.runs.array_diff import Tolerance as Tolerance
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
-    from irviz.model.runs.tolerance import Tolerance as Tolerance
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
-    from irviz.session.blame import Blame as Blame
+    from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import draw as draw
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
-    "Blame": "irviz.session.blame:Blame",
+    "Blame": "irviz.session.node_history:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
@@ -102,7 +102,7 @@ _LAZY = {
     "Stage": "irviz.transforms.stage:Stage",
     "StageTable": "irviz.view.text.tables:StageTable",
     "TimingTable": "irviz.view.text.tables:TimingTable",
-    "Tolerance": "irviz.model.runs.tolerance:Tolerance",
+    "Tolerance": "irviz.model.runs.array_diff:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.visible_function:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",

@@ -52,7 +52,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.loaders.loaded_model import Missing
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import Array
-from irviz.session.blame import Blame
+from irviz.session.node_history import Blame
 from irviz.session.open_session import load
 from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines
 from irviz.session.session import Session

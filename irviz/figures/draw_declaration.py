@@ -30,9 +30,16 @@ from irviz.view.figure import Figure
 from irviz.view.geometry import Rect, Size
 from irviz.view.graph import labels
 from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
-from irviz.view.slide.code_listing import CODE_SIZE, draw_code, wrapped
-from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
-from irviz.view.slide.slide import Panel, SlideText, TooSmallError, slide_figure
+from irviz.view.slide import (
+    CODE_SIZE,
+    Panel,
+    SlideText,
+    TooSmallError,
+    draw_code,
+    slide_figure,
+    wrapped,
+)
+from irviz.view.slide_graph import GraphWords, draw_graph_panel
 from irviz.view.svg_primitives import add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, slide_theme
 

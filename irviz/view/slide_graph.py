@@ -36,7 +36,7 @@ from irviz.view.graph.nodes_and_edges import (
 )
 from irviz.view.graph.scene_geometry import SceneGeometry
 from irviz.view.graph.svg import draw_scene
-from irviz.view.slide.code_listing import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
+from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
 from irviz.view.svg_primitives import add, add_rect, add_text, path, px, text_width
 from irviz.view.theme import Theme, node_style
 

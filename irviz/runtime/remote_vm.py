@@ -23,7 +23,7 @@ from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import relax_functions
 from irviz.model.runs.trace import Array
-from irviz.runtime.python_callees import python_callees
+from irviz.runtime.module_bytes import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
 from irviz.runtime.vm import LocalModule, remembered, running, to_device, tvm_target
 from irviz.worker.progress import report_progress

@@ -22,8 +22,7 @@ from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.kernels import say_if_none_are_kept
-from irviz.runtime.module_bytes import pack_module
-from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
+from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_function import (
     BUDGET,

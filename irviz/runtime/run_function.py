@@ -20,8 +20,7 @@ from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import RANDOM, Cases, Inputs, plan_inputs, row
-from irviz.runtime.module_bytes import unpack_module
-from irviz.runtime.python_callees import install_callees
+from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace

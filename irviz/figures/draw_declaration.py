@@ -27,7 +27,6 @@ from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
-from irviz.view.geometry import Rect, Size
 from irviz.view.graph import labels
 from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
 from irviz.view.slide import (
@@ -40,7 +39,7 @@ from irviz.view.slide import (
     wrapped,
 )
 from irviz.view.slide_graph import GraphWords, draw_graph_panel
-from irviz.view.svg_primitives import add, add_rect, add_text, text_width
+from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)

@@ -64,7 +64,7 @@ from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
+from irviz.view.text.run_results import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress

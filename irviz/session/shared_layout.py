@@ -25,12 +25,12 @@ from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.geometry import Rect, Size
 from irviz.view.graph.aligned_layouts import place_diff, place_sides
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
 from irviz.view.graph.graphviz_layout import Layout
 from irviz.view.graph.overlay import Overlay
+from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import PageTheme, ThemeName
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.

@@ -11,11 +11,13 @@ from xml.etree import ElementTree
 
 from irviz.errors import DrawError
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.module_diff import ARROW, draw_fat_arrow
 from irviz.view.svg_primitives import (
     MONOSPACE,
     WIDE_FONTS,
+    Point,
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,

@@ -22,7 +22,6 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
 )
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
 from irviz.view.graph.graphviz_layout import Route
@@ -36,7 +35,17 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
 )
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
-from irviz.view.svg_primitives import add, add_rect, add_text, path, px, text_width
+from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
+    add,
+    add_rect,
+    add_text,
+    path,
+    px,
+    text_width,
+)
 from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0

@@ -13,7 +13,6 @@ from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.change_marks import (
     ChangeMark,
     SideChanges,
@@ -33,6 +32,7 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
     title_space,
 )
+from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import get_theme
 
 _ARROW = 7.0

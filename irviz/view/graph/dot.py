@@ -21,7 +21,6 @@ from irviz.model.graph.graph import (
     NodeId,
     RegionKind,
 )
-from irviz.view.geometry import Size
 from irviz.view.graph import labels
 from irviz.view.graph.nodes_and_edges import (
     cluster_contents,
@@ -30,6 +29,7 @@ from irviz.view.graph.nodes_and_edges import (
     output_size,
     title_space,
 )
+from irviz.view.svg_primitives import Size
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route
+from irviz.view.svg_primitives import Point, Rect, Size
 
 FRAME_MARGIN = 12.0
 FRAME_TITLE_HEIGHT = 20.0

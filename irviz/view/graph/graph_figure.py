@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
@@ -44,6 +43,9 @@ from irviz.view.graph.overlay import (
     legend_size,
 )
 from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
     add,
     add_text,
     add_tooltip,

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from irviz.view.geometry import Point, Rect
+from irviz.view.svg_primitives import Point, Rect
 from irviz.worker.captured_output import captured_stderr
 from irviz.worker.supervisor import Worker, WorkerError
 

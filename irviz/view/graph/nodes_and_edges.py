@@ -20,11 +20,13 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
 from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
 from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from irviz.view.geometry import Rect
 from irviz.view.graph import graphviz_layout as module
 from irviz.view.graph.graphviz_layout import (
     ENGINE,
@@ -16,6 +15,7 @@ from irviz.view.graph.graphviz_layout import (
     lay_out,
     read_layout,
 )
+from irviz.view.svg_primitives import Rect
 
 PATIENCE = 20
 

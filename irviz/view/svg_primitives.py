@@ -1,4 +1,4 @@
-"""Points and rectangles, SVG documents and elements, and how all pictures format text and numbers."""
+"""Points and rectangles, SVG documents and elements, and the text and numbers of all pictures."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
 from irviz.runtime.vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.worker import shared_arrays
+from irviz.worker.answers import report_progress
 from irviz.worker.captured_output import captured_stderr, warnings_in
 from irviz.worker.fresh_process import in_fresh_process
-from irviz.worker.progress import report_progress
 
 Modules = Mapping[str, bytes]
 """Pickled modules by key, which the receiver may not have yet."""

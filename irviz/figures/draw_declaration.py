@@ -409,7 +409,8 @@ def _importable(root: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path.remove(str(root))
+        at = len(sys.path) - 1 - sys.path[::-1].index(str(root))  # it may also be further ahead
+        del sys.path[at]
 
 
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")

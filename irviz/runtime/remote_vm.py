@@ -20,8 +20,8 @@ import tvm_ffi
 from tvm import ir, relax, rpc
 
 from irviz.errors import RunError, error_summary, run_errors
-from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.values import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.module_bytes import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture

@@ -14,9 +14,9 @@ from typing import TypeVar, get_args
 from tvm import ir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
-from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types
+from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases

@@ -12,8 +12,8 @@ import numpy as np
 from tvm import ir, relax
 
 from irviz.errors import RunError
-from irviz.ir.check_arguments import Argument, ShapeValue
 from irviz.ir.symbolic_shapes import parameter_types
+from irviz.ir.values import Argument, ShapeValue
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.argument_lists import RANDOM, Cases, generator_for, random_array
 from irviz.runtime.run import run

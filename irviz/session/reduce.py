@@ -26,10 +26,10 @@ from irviz.errors import (
     StageError,
     TransformError,
 )
-from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
+from irviz.ir.values import ShapeValue
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.runtime.argument_lists import RANDOM, Array
 from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module

@@ -14,10 +14,10 @@ from tvm import relax
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
+from irviz.limits import MOST_NODES
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
 from irviz.model.diff.side_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
 from irviz.session.stage_cache import graph_of, tree_of
@@ -38,7 +38,7 @@ MOST_STAGES = 8
 """How many stages of a long chain are laid out at once; each is compared with the one before."""
 MOST_FUNCTIONS = 64
 """The most Relax functions of a stage: all of them are compared to find what became of one."""
-MOST_BINDINGS = LIMIT
+MOST_BINDINGS = MOST_NODES
 """The most bindings of a function, as many nodes as are drawn of one."""
 MOST_PLACES = 100
 """The most nodes of all stages together: the time of a layout grows faster than they do."""

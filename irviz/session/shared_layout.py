@@ -28,7 +28,7 @@ from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.aligned_layouts import place_diff, place_sides
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
-from irviz.view.graph.graphviz_layout import Layout
+from irviz.view.graph.layout import Layout
 from irviz.view.graph.overlay import Overlay
 from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import PageTheme, ThemeName

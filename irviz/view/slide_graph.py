@@ -24,7 +24,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.view.graph import labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
-from irviz.view.graph.graphviz_layout import Route
+from irviz.view.graph.layout import Route
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
     add_shape,

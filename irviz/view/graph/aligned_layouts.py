@@ -21,9 +21,15 @@ from irviz.view.graph.change_marks import (
     side_marks,
 )
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.fallback_layout import FRAME_MARGIN, add_missing_routes
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
-from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
+from irviz.view.graph.layout import (
+    FRAME_MARGIN,
+    LAYOUT_SECONDS,
+    ClusterFrame,
+    Layout,
+    Route,
+    add_missing_routes,
+)
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
     cluster_contents,

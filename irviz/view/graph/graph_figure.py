@@ -16,11 +16,12 @@ from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.dot import layout_input, to_dot
-from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
-from irviz.view.graph.graphviz_layout import (
+from irviz.view.graph.layout import (
     LAYOUT_SECONDS,
     Layout,
+    add_missing_routes,
     lay_out,
+    layered_layout,
     without_mirrored_routes,
 )
 from irviz.view.graph.nodes_and_edges import (

@@ -21,7 +21,7 @@ from irviz.model.graph.graph import (
     RegionKind,
 )
 from irviz.view.graph import labels
-from irviz.view.graph.graphviz_layout import ClusterFrame, Layout, Route
+from irviz.view.graph.layout import ClusterFrame, Layout, Route
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
 from irviz.view.svg_primitives import (
     Point,

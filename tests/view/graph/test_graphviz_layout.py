@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from irviz.view.graph import graphviz_layout as module
-from irviz.view.graph.graphviz_layout import (
+from irviz.view.graph import layout as module
+from irviz.view.graph.layout import (
     ENGINE,
     ClusterFrame,
     Layout,

@@ -234,7 +234,7 @@ def _check_markers(session: pytest.Session) -> None:
     if session.config.option.markexpr.startswith("not ("):
         import tvm
 
-        from irviz.view.graph.layout import ENGINE
+        from irviz.view.graph.graphviz_engine import ENGINE
         from irviz.worker.supervisor import Worker
 
         for owner, name in ((tvm, "compile"), (tvm.tirx, "build")):

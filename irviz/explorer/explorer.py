@@ -58,7 +58,7 @@ from irviz.session.pipeline_comparison import PipelineComparison, compare_pipeli
 from irviz.session.session import Session
 from irviz.transforms.recording import Recording
 from irviz.transforms.recording import record_passes as record_passes
-from irviz.view.graph.layout import ENGINE
+from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.templating import render
 from irviz.worker.supervisor import RUNS, TRIES
 

@@ -19,7 +19,7 @@ from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.session.session import Session
-from irviz.view.graph.layout import ENGINE
+from irviz.view.graph.graphviz_engine import ENGINE
 from tests.event_loop import LONG, in_kernel, until
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)

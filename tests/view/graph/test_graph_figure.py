@@ -11,7 +11,7 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.view.graph import layout as engine
+from irviz.view.graph import graphviz_engine as engine
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay

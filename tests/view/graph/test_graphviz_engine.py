@@ -14,7 +14,7 @@ import psutil
 import pygraphviz
 import pytest
 
-from irviz.view.graph import layout as engine
+from irviz.view.graph import graphviz_engine as engine
 from irviz.worker import supervisor
 
 pytestmark = pytest.mark.worker
@@ -101,7 +101,7 @@ def start(tmp_path):
             "-W",
             "error",
             "-c",
-            f"from irviz.view.graph import layout as engine\n{lines}",
+            f"from irviz.view.graph import graphviz_engine as engine\n{lines}",
         ]
         process = subprocess.Popen(
             command,

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from irviz.view.graph import layout as module
+from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.graph.layout import (
-    ENGINE,
     ClusterFrame,
     Layout,
     Route,

@@ -43,7 +43,7 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
     TRIES,

@@ -40,7 +40,7 @@ from irviz.view.text.run_results import (
     divergence_summary,
     node_path,
 )
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import RUNS, OnProgress
 
 

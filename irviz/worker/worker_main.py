@@ -19,7 +19,7 @@ from irviz.worker.answers import ANSWER, packed_call, send_frame, set_answer_fil
 from irviz.worker.captured_output import buffer_lines, flush_stdout
 from irviz.worker.child_process import Surroundings, end_with_parent
 from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
-from irviz.worker.memory_limit import limited_memory
+from irviz.worker.sandbox import limited_memory
 from irviz.worker.shared_arrays import Place, UnsharedError
 
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_call import named_pass
-from irviz.view.graph import graphviz_engine as engine
+from irviz.view.graph import graphviz_engine
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
@@ -145,9 +145,9 @@ def spoiling(tmp_path_factory):
     (folder / "pygraphviz.py").write_text(SPOILING)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        engine.ENGINE.stop()
+        graphviz_engine.ENGINE.stop()
         yield folder / "lines"
-        engine.ENGINE.stop()
+        graphviz_engine.ENGINE.stop()
 
 
 @pytest.fixture
@@ -244,10 +244,10 @@ def test_where_graphviz_cannot_be_loaded_the_plainer_layout_says_what_to_do(
     modules, read_picture, fake
 ):
     fake("raise ImportError('no such library')")
-    engine.ENGINE.stop()
+    graphviz_engine.ENGINE.stop()
     graph = extract(modules.EveryKind)
     drawing = draw_graph(graph, seconds=30)
-    engine.ENGINE.stop()
+    graphviz_engine.ENGINE.stop()
     check_is_whole(drawing, graph, read_picture)
     assert "no such library; install pygraphviz again): this is a plainer one" in drawing.note
 

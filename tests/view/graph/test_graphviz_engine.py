@@ -14,7 +14,7 @@ import psutil
 import pygraphviz
 import pytest
 
-from irviz.view.graph import graphviz_engine as engine
+from irviz.view.graph import graphviz_engine
 from irviz.worker import supervisor
 
 pytestmark = pytest.mark.worker
@@ -83,11 +83,11 @@ def wait_until_busy(process):
 @pytest.fixture(autouse=True)
 def _fresh_and_right_afterwards():
     """Begin with no engine; whatever a test has done, the next layout is right."""
-    engine.ENGINE.stop()
+    graphviz_engine.ENGINE.stop()
     others.clear()
     others.update(psutil.Process().children())
     yield
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
 
 
 @pytest.fixture
@@ -134,21 +134,21 @@ def start(tmp_path):
     ],
 )
 def test_it_gives_what_graphviz_gives_in_process(dot):
-    assert engine.run_dot(dot, PATIENCE) == in_process(dot)
+    assert graphviz_engine.run_dot(dot, PATIENCE) == in_process(dot)
 
 
 def test_one_process_serves_all_layouts_and_each_as_if_it_were_the_first():
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
     for dot in (dense(40, 80), SMALL, dense(10, 20), SMALL):
-        assert engine.run_dot(dot, PATIENCE) == in_process(dot)
+        assert graphviz_engine.run_dot(dot, PATIENCE) == in_process(dot)
         assert the_engine() == process
 
 
 def test_megabytes_go_in_and_out():
     words = "x" * 16_000  # Graphviz refuses a string of more than 16,384
     notes = " ".join(f'note{index}="{words}"' for index in range(200))
-    drawn = json.loads(engine.run_dot(f"digraph {{ a [{notes}] }}", PATIENCE))
+    drawn = json.loads(graphviz_engine.run_dot(f"digraph {{ a [{notes}] }}", PATIENCE))
     assert {drawn["objects"][0][f"note{index}"] for index in range(200)} == {words}
 
 
@@ -156,7 +156,7 @@ def test_what_graphviz_prints_is_none_of_the_answer():
     dot = (
         "digraph { subgraph cluster_a { {rank=same; b} } subgraph cluster_b { b } a:nowhere -> b }"
     )
-    assert json.loads(engine.run_dot(dot, PATIENCE))["objects"]
+    assert json.loads(graphviz_engine.run_dot(dot, PATIENCE))["objects"]
 
 
 @pytest.mark.parametrize(
@@ -170,23 +170,23 @@ def test_what_graphviz_prints_is_none_of_the_answer():
 )
 def test_a_text_that_is_no_dot_is_an_error_with_graphviz_words(dot, words):
     with pytest.raises(ValueError, match="Graphviz cannot lay out this DOT text: ") as caught:
-        engine.run_dot(dot, PATIENCE)
+        graphviz_engine.run_dot(dot, PATIENCE)
     assert words in str(caught.value)
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
 
 
 def test_a_warning_about_one_text_is_no_word_about_the_next():
     nowhere = "digraph { a -> b [tailport=nowhere] }"
-    assert engine.run_dot(nowhere, PATIENCE) is not None
+    assert graphviz_engine.run_dot(nowhere, PATIENCE) is not None
     with pytest.raises(ValueError, match="syntax error") as caught:
-        engine.run_dot("digraph {", PATIENCE)
+        graphviz_engine.run_dot("digraph {", PATIENCE)
     assert "nowhere" not in str(caught.value)
 
 
 def test_threads_get_their_own_answers():
     dots = [dense(5 + index, 8 + index) for index in range(8)] * 5
     with ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(lambda dot: engine.run_dot(dot, PATIENCE), dots))
+        drawn = list(pool.map(lambda dot: graphviz_engine.run_dot(dot, PATIENCE), dots))
     assert drawn == [in_process(dot) for dot in dots]
     assert len(engines()) == 1
 
@@ -195,10 +195,10 @@ def test_threads_get_their_own_answers():
 
 
 def test_past_its_time_a_layout_is_stopped_and_nothing_is_left_running():
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process, threads = the_engine(), threading.enumerate()
     begin = time.monotonic()
-    assert engine.run_dot(ENDLESS, 0.3) is None
+    assert graphviz_engine.run_dot(ENDLESS, 0.3) is None
     assert time.monotonic() - begin >= 0.3
     assert not psutil.pid_exists(process.pid)
     assert engines() == []
@@ -207,10 +207,10 @@ def test_past_its_time_a_layout_is_stopped_and_nothing_is_left_running():
 
 def test_a_process_that_does_not_answer_at_all_is_replaced(monkeypatch):
     monkeypatch.setattr(supervisor, "PING_SECONDS", 1.0)
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
     process.suspend()
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
     assert not psutil.pid_exists(process.pid)
 
 
@@ -229,29 +229,29 @@ class AGraph:
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_no_time_is_no_layout(seconds):
-    assert engine.run_dot(SMALL, seconds) is None
+    assert graphviz_engine.run_dot(SMALL, seconds) is None
     assert engines() == []
 
 
 def test_there_may_be_time_without_end():
-    assert engine.run_dot(SMALL, float("inf")) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, float("inf")) == in_process(SMALL)
 
 
 def test_a_warm_engine_is_the_one_that_is_used():
-    engine.ENGINE.start()
+    graphviz_engine.ENGINE.start()
     process = the_engine()
-    engine.ENGINE.start()
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    graphviz_engine.ENGINE.start()
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
     assert the_engine() == process
 
 
 def test_warming_up_does_not_wait_for_a_layout():
     with ThreadPoolExecutor(1) as pool:
-        engine.run_dot(SMALL, PATIENCE)
-        layout = pool.submit(engine.run_dot, ENDLESS, PATIENCE)
+        graphviz_engine.run_dot(SMALL, PATIENCE)
+        layout = pool.submit(graphviz_engine.run_dot, ENDLESS, PATIENCE)
         process = the_engine()
         wait_until_busy(process)
-        engine.ENGINE.start()
+        graphviz_engine.ENGINE.start()
         assert is_alive(process)
         process.kill()
         assert layout.result() is None
@@ -261,10 +261,10 @@ def test_warming_up_does_not_wait_for_a_layout():
 
 
 def test_a_text_that_the_engine_dies_of_has_no_layout():
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
     with ThreadPoolExecutor(1) as pool:
-        layout = pool.submit(engine.run_dot, ENDLESS, PATIENCE)
+        layout = pool.submit(graphviz_engine.run_dot, ENDLESS, PATIENCE)
         wait_until_busy(process)
         process.send_signal(signal.SIGSEGV)
         assert layout.result() is None
@@ -272,11 +272,11 @@ def test_a_text_that_the_engine_dies_of_has_no_layout():
 
 
 def test_an_engine_that_died_at_rest_costs_no_layout():
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
     process.kill()
     wait_until(lambda: process.status() == psutil.STATUS_ZOMBIE)
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
     assert the_engine() != process
 
 
@@ -290,7 +290,7 @@ def interruptible(request):
 
 @pytest.mark.usefixtures("ctrl_c", "interruptible")
 def test_ctrl_c_stops_the_layout_at_once_and_the_next_is_right():
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process, threads = the_engine(), threading.enumerate()
 
     def interrupt():
@@ -300,20 +300,20 @@ def test_ctrl_c_stops_the_layout_at_once_and_the_next_is_right():
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        engine.run_dot(ENDLESS, float("inf"))
+        graphviz_engine.run_dot(ENDLESS, float("inf"))
     thread.join()
     assert not psutil.pid_exists(process.pid)
     wait_until(lambda: set(threading.enumerate()) <= set(threads))
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
 
 
 def test_ctrl_c_in_the_terminal_does_not_reach_the_engine():
-    engine.ENGINE.start()
+    graphviz_engine.ENGINE.start()
     process = the_engine()
     assert os.getpgid(process.pid) != os.getpgid(0)
-    engine.run_dot(SMALL, PATIENCE)
+    graphviz_engine.run_dot(SMALL, PATIENCE)
     process.send_signal(signal.SIGINT)
-    assert engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
     assert the_engine() == process
 
 
@@ -424,5 +424,5 @@ def test_a_missing_pygraphviz_is_named(start, fake):
 
 def test_where_no_process_can_start_there_is_no_layout(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    engine.ENGINE.start()
-    assert engine.run_dot(SMALL, PATIENCE) is None
+    graphviz_engine.ENGINE.start()
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) is None

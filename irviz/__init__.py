@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
     from irviz.ir.numpy_program import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
+    from irviz.model.runs.array_diff import Tolerance as Tolerance
     from irviz.model.runs.memory_use import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
-    from irviz.model.runs.tolerance import Tolerance as Tolerance
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.run import CallInputs as CallInputs
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
-    from irviz.session.blame import Blame as Blame
+    from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
     from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import draw as draw
@@ -71,14 +71,14 @@ if TYPE_CHECKING:
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
     from irviz.view.pass_times import PassTimes as PassTimes
-    from irviz.view.text.tables import ErrorTable as ErrorTable
-    from irviz.view.text.tables import StageTable as StageTable
-    from irviz.view.text.tables import TimingTable as TimingTable
+    from irviz.view.text.run_results import ErrorTable as ErrorTable
+    from irviz.view.text.run_results import StageTable as StageTable
+    from irviz.view.text.run_results import TimingTable as TimingTable
 
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
-    "Blame": "irviz.session.blame:Blame",
+    "Blame": "irviz.session.node_history:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
     "CallInputs": "irviz.runtime.run:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
@@ -86,7 +86,7 @@ _LAZY = {
     "Divergence": "irviz.model.runs.trace:Divergence",
     "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
-    "ErrorTable": "irviz.view.text.tables:ErrorTable",
+    "ErrorTable": "irviz.view.text.run_results:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
@@ -100,9 +100,9 @@ _LAZY = {
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
     "Stage": "irviz.transforms.stage:Stage",
-    "StageTable": "irviz.view.text.tables:StageTable",
-    "TimingTable": "irviz.view.text.tables:TimingTable",
-    "Tolerance": "irviz.model.runs.tolerance:Tolerance",
+    "StageTable": "irviz.view.text.run_results:StageTable",
+    "TimingTable": "irviz.view.text.run_results:TimingTable",
+    "Tolerance": "irviz.model.runs.array_diff:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.visible_function:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",

@@ -7,7 +7,7 @@ from irviz.model.diff.side_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.graph.graph import OUTPUT
 from irviz.view.graph.aligned_layouts import place_sides
-from irviz.view.graph.scene_geometry import SceneGeometry
+from irviz.view.graph.nodes_and_edges import SceneGeometry
 
 IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
 

@@ -16,7 +16,6 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.downloads import file, file_name, file_of
-from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.pass_trials import iter_trials, preview
 from irviz.explorer.reducer import asked_stage, reduce
@@ -25,7 +24,13 @@ from irviz.explorer.schedules import called_prim_func, nest, offered_step, steps
 from irviz.explorer.script_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
 from irviz.explorer.slow_actions import draw, iter_ahead, look
-from irviz.explorer.stage_rows import FEW_NODES, Counts, iter_change_counts
+from irviz.explorer.stage_rows import (
+    FEW_NODES,
+    Counts,
+    function_changes,
+    functions_key,
+    iter_change_counts,
+)
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,

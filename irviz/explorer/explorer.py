@@ -20,9 +20,8 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
-from irviz.explorer.panels.form_controls import ReadersChanges, classed
 from irviz.explorer.panels.inputs_panel import InputsPanel
-from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.panel import Panel, ReadersChanges, classed
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
 from irviz.explorer.panels.profile_panel import BisectionPanel, MemoryPanel, StepTiming, TimingPanel
 from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
@@ -53,7 +52,7 @@ from irviz.ir.module_functions import relax_functions
 from irviz.loaders.loaded_model import Missing
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import Array
-from irviz.session.blame import Blame
+from irviz.session.node_history import Blame
 from irviz.session.open_session import load
 from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines
 from irviz.session.session import Session

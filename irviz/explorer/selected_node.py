@@ -11,8 +11,8 @@ from irviz.explorer.pictures import stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, Side, State, derived
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.tensor_array import Array, is_equal_array
 from irviz.ir.tvmscript import prim_func_script
+from irviz.ir.values import Array, is_equal_array
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Graph,
@@ -31,8 +31,7 @@ from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.graph.labels import layers_label
-from irviz.view.loop_nest_html import loop_nest_html
-from irviz.view.text.details import source_html
+from irviz.view.text.details import loop_nest_html, source_html
 from irviz.view.text.run_results import node_path
 
 REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)

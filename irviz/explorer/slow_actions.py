@@ -17,8 +17,8 @@ from irviz.explorer.selected_node import history
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
+from irviz.limits import MOST_NODES
 from irviz.model.folding.expansion import reveal
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.graph.graph import NodeId, call_path
 from irviz.model.graph.neighbourhood import AFTER, BEFORE
 from irviz.session.layer_as_stage import copy_stage, layer_stage
@@ -121,7 +121,7 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
     is_more = container in (BEFORE, AFTER)  # which may be there still, with others
     new = view_or_none(after, side)
     if container in view.openable and not is_more and new and container in new.openable:
-        words = f"There is no room to expand this: a picture has at most {LIMIT} nodes."
+        words = f"There is no room to expand this: a picture has at most {MOST_NODES} nodes."
         hint = "Close something, or look at what is nearby."
         return replace(after, message=Message(f"{words} {hint}"))
     return after

@@ -1,4 +1,4 @@
-"""The rows of the tree of stages: the parent of each, how its results compare, what it changed."""
+"""The rows of the tree of stages and of the list of functions, and what each changed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
+from typing import NamedTuple
 
-from irviz.explorer.state import FIRST, State, derived
+from irviz.explorer.state import FIRST, FunctionsKey, State, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.ir.module_functions import drawable_functions
+from irviz.model.diff.diff_result import FunctionChange, FunctionDiff
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
 from irviz.session.node_history import diff_beside
 from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import graph_of
-from irviz.session.stage_diff import diff_modules
+from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.svg_primitives import visible
@@ -245,3 +247,44 @@ def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1
     return -1 if found is None else len(found.diff.changed_nodes) or len(found.diff.differences)
+
+
+# --- What became of each function of a stage, in a few words --------------------------------------
+
+
+class FunctionWords(NamedTuple):
+    """What became of a function, "" for nothing, and how much differs."""
+
+    words: str
+    changes: int
+
+
+def functions_key(state: State) -> FunctionsKey | None:
+    """Return the stages whose functions are compared: the shown one and that before it."""
+    stage = state.stage
+    before = state.reference or stage.parent or ""
+    if not before or stage.error or len(stage.module.functions) < 2:
+        return None
+    return FunctionsKey(state.session.stage(before), stage)
+
+
+def function_changes(state: State, key: FunctionsKey) -> Mapping[str, FunctionWords]:
+    """Return what became of each function of the later stage; empty if that cannot be known."""
+    if key.before.module.same_as(key.after.module):
+        return dict.fromkeys((v.name_hint for v in key.after.module.functions), _NOTHING)
+    try:
+        with limited("the comparison of functions", *key):
+            found = diff_stages(state.session.tree, key.before.id, key.after.id).functions
+    except Exception:  # the functions are listed all the same
+        return {}
+    return {one.after: _described(one) for one in found if one.after}
+
+
+_NOTHING = FunctionWords("", 0)
+
+
+def _described(diff: FunctionDiff) -> FunctionWords:
+    if diff.change is FunctionChange.SAME:
+        return _NOTHING
+    changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
+    return FunctionWords(diff.summary, changes or 1)

@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from irviz.explorer.function_changes import functions_key
 from irviz.explorer.pictures import graph_or_error, scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.schedules import schedule_data
@@ -19,7 +18,7 @@ from irviz.explorer.selected_node import (
     selected_value,
     shown_selection,
 )
-from irviz.explorer.stage_rows import answer, comparison, stage_rows
+from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer.schema import (
     WRITTEN,

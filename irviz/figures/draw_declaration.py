@@ -27,13 +27,19 @@ from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
-from irviz.view.geometry import Rect, Size
 from irviz.view.graph import labels
 from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
-from irviz.view.slide.code_listing import CODE_SIZE, draw_code, wrapped
-from irviz.view.slide.graph_panel import GraphWords, draw_graph_panel
-from irviz.view.slide.slide import Panel, SlideText, TooSmallError, slide_figure
-from irviz.view.svg_primitives import add, add_rect, add_text, text_width
+from irviz.view.slide import (
+    CODE_SIZE,
+    Panel,
+    SlideText,
+    TooSmallError,
+    draw_code,
+    slide_figure,
+    wrapped,
+)
+from irviz.view.slide_graph import GraphWords, draw_graph_panel
+from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
@@ -403,7 +409,8 @@ def _importable(root: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path.remove(str(root))
+        at = len(sys.path) - 1 - sys.path[::-1].index(str(root))  # it may also be further ahead
+        del sys.path[at]
 
 
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")

@@ -18,7 +18,7 @@ import cloudpickle
 
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import FILE_SECONDS
-from irviz.worker.memory_limit import free_memory, limited_memory
+from irviz.worker.sandbox import free_memory, limited_memory
 
 
 class FileError(LoadError):

@@ -13,7 +13,7 @@ from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import FILE_SECONDS
 from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, FileError, memory_share
-from irviz.worker.memory_limit import limited_memory
+from irviz.worker.sandbox import limited_memory
 from irviz.worker.supervisor import (
     TRIES,
     CancelledError,

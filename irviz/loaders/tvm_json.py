@@ -30,7 +30,7 @@ from irviz.loaders.read_in_worker import (
     read_in_worker,
 )
 from irviz.worker import answers
-from irviz.worker.memory_limit import limited_memory
+from irviz.worker.sandbox import limited_memory
 
 _BASIC_TYPES = """
     None int bool float DataType Device ffi.String ffi.Bytes ffi.Shape ffi.Tensor ffi.Array ffi.Map

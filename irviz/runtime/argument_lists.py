@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.check_arguments import Argument, ShapeValue, TypeMismatchError, check_argument
 from irviz.ir.labels import dim_label, shape_label, type_label
 from irviz.ir.module_functions import relax_function
 from irviz.ir.symbolic_shapes import (
@@ -27,6 +26,7 @@ from irviz.ir.symbolic_shapes import (
     solve_dim,
     type_dims,
 )
+from irviz.ir.values import Argument, ShapeValue, TypeMismatchError, check_argument
 from irviz.worker.shared_arrays import shared
 
 RANDOM: Final = "random"

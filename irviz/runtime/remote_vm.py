@@ -20,13 +20,13 @@ import tvm_ffi
 from tvm import ir, relax, rpc
 
 from irviz.errors import RunError, error_summary, run_errors
-from irviz.ir.check_arguments import ShapeValue
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.values import ShapeValue
 from irviz.model.runs.trace import Array
-from irviz.runtime.python_callees import python_callees
+from irviz.runtime.module_bytes import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
 from irviz.runtime.vm import LocalModule, remembered, running, to_device, tvm_target
-from irviz.worker.progress import report_progress
+from irviz.worker.answers import report_progress
 
 _SHORT_SECONDS = 0.1
 """In shorter calls the transfer may be a noticeable part."""

@@ -14,16 +14,15 @@ from typing import TypeVar, get_args
 from tvm import ir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
-from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types
+from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernels
 from irviz.runtime.argument_lists import CallInputs, Cases
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.kernels import say_if_none_are_kept
-from irviz.runtime.module_bytes import pack_module
-from irviz.runtime.python_callees import CalleeNotSentError, pack_callees, python_callees
+from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_function import (
     BUDGET,
@@ -44,7 +43,7 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,
     TRIES,

@@ -20,16 +20,15 @@ from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_lists import RANDOM, Cases, Inputs, plan_inputs, row
-from irviz.runtime.module_bytes import unpack_module
-from irviz.runtime.python_callees import install_callees
+from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
 from irviz.runtime.vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.worker import shared_arrays
+from irviz.worker.answers import report_progress
 from irviz.worker.captured_output import captured_stderr, warnings_in
 from irviz.worker.fresh_process import in_fresh_process
-from irviz.worker.progress import report_progress
 
 Modules = Mapping[str, bytes]
 """Pickled modules by key, which the receiver may not have yet."""

@@ -14,9 +14,9 @@ from tvm import ir, tirx
 
 from irviz.errors import InputError
 from irviz.ir.argument_ranges import ANY, ValueRange, argument_ranges
-from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
+from irviz.ir.values import Argument
 from irviz.runtime.argument_lists import (
     RANDOM,
     Array,

@@ -17,8 +17,8 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
-from irviz.ir.check_arguments import Argument
 from irviz.ir.module_functions import drawable_functions
+from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.argument_lists import Inputs
 from irviz.session.session import Session
@@ -27,7 +27,7 @@ from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
-from irviz.view.text.tables import ErrorTable, ErrorTableRow
+from irviz.view.text.run_results import ErrorTable, ErrorTableRow
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]

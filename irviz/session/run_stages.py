@@ -11,9 +11,8 @@ import numpy as np
 from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import relax_function
 from irviz.model.graph.graph import Graph, NodeId
-from irviz.model.runs.array_diff import summarise
+from irviz.model.runs.array_diff import scaled_tolerance, summarise
 from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
-from irviz.model.runs.tolerance import scaled_tolerance
 from irviz.model.runs.trace import (
     Array,
     Divergence,
@@ -41,7 +40,7 @@ from irviz.view.text.run_results import (
     divergence_summary,
     node_path,
 )
-from irviz.worker.memory_limit import default_memory_limit
+from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import RUNS, OnProgress
 
 

@@ -33,9 +33,8 @@ from irviz.runtime.run_config import RunConfig
 from irviz.runtime.simulate_memory import memory_use
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session import run_stages
-from irviz.session.blame import Blame, blame
 from irviz.session.layer_as_stage import layer_stage
-from irviz.session.node_history import NodeHistory, node_history
+from irviz.session.node_history import Blame, NodeHistory, blame, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.run_stages import DivergenceReport
@@ -65,7 +64,7 @@ from irviz.view.graph.overlay import Overlay
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.text.tables import StageTable, StageTableRow, TimingTable
+from irviz.view.text.run_results import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress

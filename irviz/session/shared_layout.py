@@ -14,10 +14,10 @@ from tvm import relax
 
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
+from irviz.limits import MOST_NODES
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
 from irviz.model.diff.side_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
 from irviz.session.stage_cache import graph_of, tree_of
@@ -25,12 +25,12 @@ from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.session.visible_function import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.geometry import Rect, Size
 from irviz.view.graph.aligned_layouts import place_diff, place_sides
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
-from irviz.view.graph.graphviz_layout import Layout
+from irviz.view.graph.layout import Layout
 from irviz.view.graph.overlay import Overlay
+from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import PageTheme, ThemeName
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.
@@ -38,7 +38,7 @@ MOST_STAGES = 8
 """How many stages of a long chain are laid out at once; each is compared with the one before."""
 MOST_FUNCTIONS = 64
 """The most Relax functions of a stage: all of them are compared to find what became of one."""
-MOST_BINDINGS = LIMIT
+MOST_BINDINGS = MOST_NODES
 """The most bindings of a function, as many nodes as are drawn of one."""
 MOST_PLACES = 100
 """The most nodes of all stages together: the time of a layout grows faster than they do."""

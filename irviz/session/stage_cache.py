@@ -26,8 +26,8 @@ from irviz.ir.module_functions import (
 )
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.symbolic_shapes import symbolic_sizes
-from irviz.ir.tensor_array import tensor_array
 from irviz.ir.tvmscript import Script, script
+from irviz.ir.values import tensor_array
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops

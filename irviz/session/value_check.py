@@ -1,7 +1,7 @@
 """Check that a stage has the interface of the first stage, and gives the same results.
 
 All stages are called with the same samples, as a caller would: by the position of the arguments.
-Results may differ by what rounding can do, as `irviz.model.runs.tolerance` says.
+Results may differ by what rounding can do, as `irviz.model.runs.array_diff` says.
 """
 
 from __future__ import annotations
@@ -19,14 +19,19 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError
-from irviz.ir.check_arguments import Argument, TypeMismatchError, check_argument
 from irviz.ir.labels import type_label
 from irviz.ir.module_functions import drawable_function, prim_funcs, relax_functions
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
+from irviz.ir.values import Argument, TypeMismatchError, check_argument
 from irviz.model.graph.flops import shape_in
-from irviz.model.runs.array_diff import Verdict, distances
+from irviz.model.runs.array_diff import (
+    Verdict,
+    distances,
+    rounding_error,
+    rounding_tolerance,
+    unit_roundoff,
+)
 from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
-from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
 from irviz.model.runs.trace import Array
 from irviz.runtime.argument_lists import Cases, Rows
 from irviz.runtime.remote_vm import tuple_leaves

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.errors import NotFoundError
+from irviz.limits import MIN_NODES, MOST_NODES
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.folding_limits import LIMIT, MIN_NODES
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     CALLEE,
@@ -200,7 +200,7 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
     """
     chosen = state or ViewState()
     if chosen.around is None:
-        return _view(stage, tree_of(stage, function), chosen.choices, LIMIT, MIN_NODES)
+        return _view(stage, tree_of(stage, function), chosen.choices, MOST_NODES, MIN_NODES)
     graph = graph_of(stage, function)
     for node_id in (chosen.around, chosen.to):
         if node_id is not None and node_id not in graph.index:
@@ -214,7 +214,9 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
         kept = nodes_between(graph, start, end)
         if not kept:
             raise NotFoundError(f"no path leads from {start!r} to {end!r}, or back: choose others")
-    found = _view(stage, container_tree(subgraph(graph, kept)), chosen.choices, LIMIT, MIN_NODES)
+    found = _view(
+        stage, container_tree(subgraph(graph, kept)), chosen.choices, MOST_NODES, MIN_NODES
+    )
     return replace(found, part=kept, size=len(graph.nodes))
 
 

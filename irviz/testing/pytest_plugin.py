@@ -41,8 +41,7 @@ def ir_snapshot(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     `ir_snapshot(mod)`; a second module of one test needs a name: `ir_snapshot(other, "other")`.
     """
-    from irviz.testing.assert_ir_equal import assert_ir_equal
-    from irviz.testing.snapshot_file import find_snapshot, write_snapshot
+    from irviz.testing.assert_ir_equal import assert_ir_equal, find_snapshot, write_snapshot
 
     test = _NO_NAME.sub("-", f"{request.path.stem}.{request.node.name}").strip("-")
     folder = request.path.parent / FOLDER

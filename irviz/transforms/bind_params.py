@@ -10,9 +10,8 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import TransformError
-from irviz.ir.check_arguments import TypeMismatchError, check_tensor
 from irviz.ir.module_functions import relax_function
-from irviz.ir.tensor_array import shared_tensor, tensor_array
+from irviz.ir.values import TypeMismatchError, check_tensor, shared_tensor, tensor_array
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable

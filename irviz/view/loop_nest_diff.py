@@ -23,8 +23,10 @@ from irviz.model.diff.align_loop_nests import (
 from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,

@@ -8,9 +8,10 @@ from xml.etree import ElementTree
 from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
 from irviz.units import format_bytes
 from irviz.view.figure import Figure
-from irviz.view.geometry import Rect, Size
 from irviz.view.graph.labels import VALUE_SIZE
 from irviz.view.svg_primitives import (
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,

@@ -1,13 +1,19 @@
-"""The diff of two modules, which displays itself as text and as pictures."""
+"""The diff of two modules, which displays itself as text and as pictures.
+
+A picture is before, an arrow with the transform, and after.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
+from xml.etree import ElementTree
 
+from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_result import (
     FunctionChange,
     FunctionDiff,
@@ -18,14 +24,314 @@ from irviz.model.diff.diff_result import (
 )
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
-from irviz.view.diff_figure import DiffLayout, DiffTitles, draw_diff, drawn_functions
 from irviz.view.figure import Figure
-from irviz.view.graph.graph_figure import Direction
+from irviz.view.graph.aligned_layouts import PlacedDiff, place_diff
+from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
+from irviz.view.graph.graph_figure import Direction, PlacedGraph, draw_scene
+from irviz.view.graph.nodes_and_edges import SceneGeometry
+from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.svg_primitives import (
+    Point,
+    Size,
+    add,
+    add_text,
+    path,
+    px,
+    shorten,
+    svg_document,
+    svg_text,
+    text_width,
+)
 from irviz.view.text.diff_text import diff_text
-from irviz.view.theme import ThemeName
+from irviz.view.theme import Theme, ThemeName, get_theme
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # of Python 3.11
+
+
+DiffLayout = Literal["beside", "above"]
+"""Where the picture before is: to the left of the one after, or above it."""
+
+_MARGIN = 20.0
+_TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
+_TITLE_HEIGHT = 30.0
+_ARROW_GAP = 14.0
+_MAX_SECTIONS = 6
+_MIN_NOTE = 400.0
+_MAX_CHARACTERS = 400
+_EDGE_SIGNS = {"added": "+", "removed": "−"}
+
+
+@dataclass(frozen=True)
+class DiffTitles:
+    """The titles of the picture: before, after, and the transform.
+
+    Attributes:
+        notes: Lines below the pictures that mention what they leave out.
+    """
+
+    before: str
+    after: str
+    transform: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def draw_diff(
+    titles: DiffTitles,
+    functions: Sequence[FunctionDiff],
+    theme: str = "course",
+    direction: Direction = "up",
+    layout: DiffLayout = "beside",
+    *,
+    overlay: bool = False,
+    expansion: Expansion | None = None,
+) -> Figure:
+    """Draw the diffs of functions, one below the other.
+
+    Args:
+        functions: The functions to draw, as `drawn_functions` returns them.
+        layout: Where the picture before is.
+        overlay: Whether to draw both stages of a graph in one picture.
+        expansion: What is expanded on both sides.
+
+    Raises:
+        DrawError: There is no such theme, direction or layout, or nothing to draw.
+    """
+    colours = get_theme(theme)
+    if layout not in ("beside", "above"):
+        raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
+    if not functions:
+        raise DrawError("nothing differs that could be drawn; print the text of the diff")
+    root = svg_document(Size(0, 0), "diff", f"{titles.before} and {titles.after}", colours)
+    picture = add(root, "g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
+    painter = _Painter(picture, titles, colours, layout)
+    for one in functions[:_MAX_SECTIONS]:
+        if len(functions) > 1:
+            painter.heading(one)
+        if one.loops is not None:
+            painter.loops(one)
+        else:
+            painter.graphs(one, direction, expansion, overlay=overlay)
+    if len(functions) > _MAX_SECTIONS:
+        rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
+        painter.note(f"not drawn: {rest}")
+    for note in titles.notes:
+        painter.note(note)
+    painter.legend()
+    size = Size(painter.width + 2 * _MARGIN, painter.y + 2 * _MARGIN)
+    for name, value in (("width", size.width), ("height", size.height)):
+        root.set(name, px(value))
+    root.set("viewBox", f"0 0 {px(size.width)} {px(size.height)}")
+    return Figure(svg_text(root), size.width, size.height)
+
+
+def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[FunctionDiff]:
+    """Return the functions that differ and can be drawn, those of Relax first.
+
+    A function that differs only in calling changed functions is left out if these are drawn.
+
+    Raises:
+        NotFoundError: There is no function of this name.
+    """
+    drawable = [one for one in functions if one.loops is not None or None not in one.graphs]
+    if name:
+        found = [one for one in drawable if name in (one.before, one.after)]
+        if not found:
+            known = ", ".join(repr(one.name) for one in drawable) or "none"
+            raise NotFoundError(f"no function {name!r} can be drawn; those that can are {known}")
+        return found
+    return [one for one in drawable if one.loops is not None or one.changed_nodes]
+
+
+class _Painter:
+    """Draws one part below the other."""
+
+    def __init__(
+        self, picture: ElementTree.Element, titles: DiffTitles, theme: Theme, layout: DiffLayout
+    ) -> None:
+        self.picture, self.titles, self.theme, self.layout = picture, titles, theme, layout
+        self.y = self.width = 0.0
+        self.signs: set[str] = set()
+        self.has_pale = False
+
+    def heading(self, function: FunctionDiff) -> None:
+        """Write the name of a function."""
+        name = function.name
+        if function.before and function.before != name:
+            name = f"{function.before} → {name}"
+        at = (0.0, self.y + 14)
+        add_text(
+            self.picture, name, at, _TITLE_SIZE, self.theme.quiet_text, "start", font_weight="600"
+        )
+        self.y += _TITLE_HEIGHT
+
+    def note(self, text: str) -> None:
+        """Write a line, at most as wide as the pictures."""
+        text = _fitting(text, max(self.width, _MIN_NOTE), _TEXT_SIZE)
+        at = (0.0, self.y + 12)
+        add_text(self.picture, text, at, _TEXT_SIZE, self.theme.quiet_text, "start")
+        self._grow(text_width(text, _TEXT_SIZE), 22.0)
+
+    def loops(self, function: FunctionDiff) -> None:
+        """Draw the loop nests before and after side by side."""
+        assert function.loops is not None
+        group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
+        size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
+        self._titles(size.after)
+        signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
+        self.signs.update(sign[:1] for sign in signs)
+        self.has_pale = True
+        self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
+
+    def graphs(
+        self,
+        function: FunctionDiff,
+        direction: Direction,
+        expansion: Expansion | None,
+        *,
+        overlay: bool,
+    ) -> None:
+        """Draw the graphs before and after, or both in one picture."""
+        diff = place_diff(function, direction, expansion)
+        for each in diff.changes:
+            marks = each.nodes.marks.values()
+            self.signs.update(sign for mark in marks for sign in signs_of(mark))
+            self.has_pale |= bool(each.nodes.unchanged)
+        if overlay:
+            self._overlay(diff)
+            return
+        size = Size(diff.union.layout.width, diff.union.layout.height)
+        arrow = self._arrow_size()
+        starts: tuple[Point, Point]
+        if self.layout == "beside":
+            right = size.width + arrow.width + 2 * _ARROW_GAP
+            starts = (0.0, self.y + _TITLE_HEIGHT), (right, self.y + _TITLE_HEIGHT)
+            self._titles(right)
+            middle = size.width + _ARROW_GAP + arrow.width / 2
+            self._arrow((middle, self.y + _TITLE_HEIGHT + size.height / 2))
+            whole = Size(right + size.width, size.height + _TITLE_HEIGHT)
+        else:
+            below = self.y + 2 * _TITLE_HEIGHT + size.height + arrow.height + 2 * _ARROW_GAP
+            starts = (0.0, self.y + _TITLE_HEIGHT), (0.0, below)
+            self._title(self.titles.before, (0.0, self.y + 14))
+            self._title(self.titles.after, (0.0, below - _TITLE_HEIGHT + 14))
+            middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
+            self._arrow((size.width / 2, middle_y))
+            whole = Size(size.width, below + size.height - self.y)
+        for at, (x, y) in enumerate(starts):
+            group = add(
+                self.picture,
+                "g",
+                f"side {'after' if at else 'before'}",
+                transform=f"translate({px(x)} {px(y)})",
+            )
+            self._side(group, diff.placed[at], diff.changes[at])
+        self._grow(whole.width, whole.height + 16)
+
+    def _side(self, group: ElementTree.Element, placed: PlacedGraph, changes: SideChanges) -> None:
+        scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
+        pale, edges = changes.nodes.unchanged, changes.edges
+        self.signs.update(_EDGE_SIGNS[kind] for kind in edges.values() if kind)
+        draw_scene(group, placed.graph, scene, self.theme, dimmed=pale, edge_changes=edges)
+        draw_marks(group, scene, changes, self.theme)
+
+    def _overlay(self, diff: PlacedDiff) -> None:
+        """Draw both stages in one picture: removed nodes as before, all others as after."""
+        union = diff.union
+        self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
+        at = px(self.y + _TITLE_HEIGHT)
+        group = add(self.picture, "g", "side both", transform=f"translate(0 {at})")
+        self._side(group, union, diff.changes_of_both())
+        self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
+
+    def _titles(self, right: float) -> None:
+        """Write both titles; the first one ends before the second begins."""
+        self._title(self.titles.before, (0.0, self.y + 14), right - 2 * _ARROW_GAP)
+        self._title(self.titles.after, (right, self.y + 14))
+
+    def _title(self, text: str, at: Point, room: float = math.inf) -> None:
+        text = _fitting(shorten(text), room, _TITLE_SIZE)
+        style = {"font_weight": "600"}
+        add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
+        self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))
+
+    def _arrow_size(self) -> Size:
+        width = max(ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))
+        return Size(width, ARROW.height + 20)
+
+    def _arrow(self, centre: Point) -> None:
+        """Draw a fat arrow with the name of the transform."""
+        x, y = centre
+        group = add(self.picture, "g", "transform")
+        text = shorten(self.titles.transform)
+        if self.layout == "beside":
+            draw_fat_arrow(group, centre, self.theme.line, "right")
+            place, anchor = (x, y - ARROW.height / 2 - 8), "middle"
+        else:
+            draw_fat_arrow(group, centre, self.theme.line, "below")
+            place, anchor = (x + ARROW.height / 2 + 8, y + 4), "start"
+        add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
+
+    def legend(self) -> None:
+        """Draw a legend of the signs that occur."""
+        group = add(self.picture, "g", "legend")
+        x, y = 0.0, self.y + 6
+        for sign, (_, meaning) in LEGEND.items():
+            if sign in self.signs:
+                size = draw_sign(group, sign, (x, y), self.theme)
+                x += size.width + 6
+                x = self._legend_text(group, meaning, (x, y))
+        if self.has_pale:
+            x = self._legend_text(group, "pale: unchanged", (x, y))
+        self._grow(x, 24.0)
+
+    def _legend_text(self, group: ElementTree.Element, text: str, at: Point) -> float:
+        x, y = at
+        add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
+        return x + text_width(text, _LEGEND_SIZE) + 20
+
+    def _grow(self, width: float, height: float) -> None:
+        self.width, self.y = max(self.width, width), self.y + height
+
+
+def _fitting(text: str, room: float, size: float) -> str:
+    """Return as much of a text as fits a width, at most 400 characters."""
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}…"
+    while text_width(text, size) > room and len(text) > 1:
+        text = f"{text[:-2]}…"
+    return text
+
+
+# --- fat arrow ---------------------------------------------------------------------------------
+#
+# The fat arrow between two pictures, which stands for a transform.
+
+
+ARROW = Size(56.0, 30.0)
+"""The length and the width of an arrow."""
+
+
+def draw_fat_arrow(
+    parent: ElementTree.Element, centre: Point, colour: str, towards: Literal["right", "below"]
+) -> None:
+    """Draw an arrow around its centre."""
+    x, y = centre
+    half, high = ARROW.width / 2, ARROW.height / 2
+    if towards == "right":
+        outline = path(
+            "M", x - half, y - high / 2, "h", half * 1.1, "v", -high / 2, "L", x + half, y,
+            "L", x - half + half * 1.1, y + high, "v", -high / 2, "h", -half * 1.1, "Z",
+        )  # fmt: skip
+    else:
+        outline = path(
+            "M", x - high / 2, y - half * 0.8, "v", half * 0.8, "h", -high / 2, "L", x,
+            y + half * 0.8, "L", x + high, y, "h", -high / 2, "v", -half * 0.8, "Z",
+        )  # fmt: skip
+    add(parent, "path", d=outline, fill=colour)
+
+
+# --- The diff, as text and as pictures ------------------------------------------------------------
 
 
 _MOST_NAMED = 40

@@ -15,8 +15,9 @@ from irviz.atomic_write import atomic_write, target_path
 from irviz.model.runs.measurement import TimedPass
 from irviz.units import format_duration
 from irviz.view.figure import Figure
-from irviz.view.geometry import Rect, Size
 from irviz.view.svg_primitives import (
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,
@@ -27,7 +28,7 @@ from irviz.view.svg_primitives import (
     text_width,
     visible,
 )
-from irviz.view.text.tables import Table
+from irviz.view.text.run_results import Table
 from irviz.view.theme import ThemeName, get_theme
 
 SUFFIXES = (".json", ".svg", ".pdf", ".png")

@@ -14,13 +14,15 @@ import math
 import mmap
 import os
 import re
+import struct
 import sys
+import threading
 import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -31,6 +33,70 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.generic]
+
+
+# --- Frames: progress messages, and finally the answer --------------------------------------------
+
+
+PROGRESS, ANSWER = b"p", b"a"
+MOST_BYTES = 1 << 30
+"""The size limit of an answer, without its large arrays."""
+_MAX_CHARACTERS = 256
+_HEADER = struct.Struct("<cQ")
+_MOST = {PROGRESS: 4 * _MAX_CHARACTERS, ANSWER: MOST_BYTES}
+_answers: BinaryIO | None = None
+"""The pipe to the parent, if this process is a worker."""
+_lock = threading.Lock()
+
+
+def set_pipe(answers: BinaryIO | None) -> None:
+    """Make this process a worker that answers through a pipe, or none."""
+    global _answers
+    _answers = answers
+
+
+def pipe_number() -> int | None:
+    """Return the descriptor of that pipe, None if this process is no worker."""
+    return None if _answers is None else _answers.fileno()
+
+
+def send_frame(kind: bytes, content: bytes) -> None:
+    """Send a progress message or an answer."""
+    assert _answers is not None, "only a worker sends"
+    with _lock:
+        _answers.write(_HEADER.pack(kind, len(content)))
+        _answers.write(content)
+        _answers.flush()
+
+
+def receive_frame(answers: BinaryIO) -> tuple[bytes, bytes]:
+    """Read the kind and the content of a frame; raise EOFError at the end, ValueError for none."""
+    kind, size = _HEADER.unpack(_read(answers, _HEADER.size))
+    if size > _MOST.get(kind, -1):
+        raise ValueError(f"{kind!r} of {size} bytes is no frame of a worker")
+    return kind, _read(answers, size)
+
+
+def report_progress(message: str) -> None:
+    """Set the progress message, if this process is a worker."""
+    if _answers is not None:
+        words = message[:_MAX_CHARACTERS].replace("\n", " ")
+        with contextlib.suppress(OSError):  # the parent is gone
+            send_frame(PROGRESS, words.encode(errors="backslashreplace")[: _MOST[PROGRESS]])
+
+
+def _read(answers: BinaryIO, size: int) -> bytes:
+    parts, left = list[bytes](), size
+    while left:
+        parts.append(answers.read(left))  # a raw file may give fewer
+        if not parts[-1]:
+            raise EOFError
+        left -= len(parts[-1])
+    return b"".join(parts)
+
+
+# --- Answers --------------------------------------------------------------------------------------
+
 
 Result = TypeVar("Result")
 

@@ -20,7 +20,7 @@ from enum import Enum
 from functools import partial
 from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
 
-from irviz.worker import progress
+from irviz.worker import answers
 from irviz.worker.answers import (
     Packed,
     UnreadableAnswerError,
@@ -92,7 +92,7 @@ def confined(work: Callable[[], Result]) -> Result:
         raise SandboxError(errno.ENOTSUP, "only a fresh process can be confined")
     flush_stdout()
     os.dup2(_printed, 1)
-    confine([one for one in (progress.number(), answer_file()) if one is not None])
+    confine([one for one in (answers.pipe_number(), answer_file()) if one is not None])
     return work()
 
 
@@ -171,10 +171,10 @@ def _serve(serve: Callable[[BinaryIO], bytes], asked: int, sent: int, its_output
             filter_code(os.getpid())  # ahead of need
         gc.freeze()  # the collector would write to memory that is the worker's, too
         with os.fdopen(sent, "wb") as frames, os.fdopen(asked, "rb") as requests:
-            progress.set_answers(frames)
+            answers.set_pipe(frames)
             answer = serve(requests)
             flush_stdout()
-            progress.send(progress.ANSWER, answer)
+            answers.send_frame(answers.ANSWER, answer)
         os._exit(0)
     finally:
         os._exit(1)
@@ -222,9 +222,9 @@ def _relayed(fork: _Fork) -> bytes | None:
             elif answer is not None or frames not in ready:
                 return answer
             else:
-                kind, content = progress.receive(fork.frames)
-                if kind != progress.ANSWER:
-                    progress.send(kind, content)
+                kind, content = answers.receive_frame(fork.frames)
+                if kind != answers.ANSWER:
+                    answers.send_frame(kind, content)
                 elif len(content) > _MOST_BYTES:
                     raise UnreadableAnswerError(f"it has {len(content):,} bytes")
                 else:

@@ -29,17 +29,18 @@ import cloudpickle
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import CALL_SECONDS
 from irviz.worker.answers import (
+    PROGRESS,
     UnreadableAnswerError,
     answer_place,
     answer_type,
     exception,
+    receive_frame,
     unpack_answer,
 )
 from irviz.worker.captured_output import StdoutCapture
 from irviz.worker.child_process import Fork, Process, Surroundings, end_process
 from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
 from irviz.worker.fresh_process import FreshProcessEndedError
-from irviz.worker.progress import PROGRESS, receive
 from irviz.worker.shared_arrays import Place
 from irviz.worker.worker_main import call_with_limit, initialize, load_tvm, ping
 
@@ -409,7 +410,7 @@ class WorkerHandle:
         pickle.dump((request.is_run, request.call, place), requests)
         requests.flush()
         while True:
-            kind, content = receive(answers)
+            kind, content = receive_frame(answers)
             if kind != PROGRESS:
                 return content
             self.doing = content.decode(errors="replace")

@@ -15,12 +15,11 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.gc_pause import gc_paused
-from irviz.worker.answers import packed_call, set_answer_file
+from irviz.worker.answers import ANSWER, packed_call, send_frame, set_answer_file, set_pipe
 from irviz.worker.captured_output import buffer_lines, flush_stdout
 from irviz.worker.child_process import Surroundings, end_with_parent
 from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
-from irviz.worker.memory_limit import limited_memory
-from irviz.worker.progress import ANSWER, send, set_answers
+from irviz.worker.sandbox import limited_memory
 from irviz.worker.shared_arrays import Place, UnsharedError
 
 Result = TypeVar("Result")
@@ -35,7 +34,7 @@ def main() -> None:
     of the place for large arrays of the answer.
     """
     requests = os.fdopen(os.dup(0), "rb")
-    set_answers(os.fdopen(os.dup(1), "wb"))
+    set_pipe(os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # the file in which the parent reads the output
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -45,7 +44,7 @@ def main() -> None:
         while True:
             is_run, *request = pickle.load(requests)  # noqa: S301 - from the parent
             answer = in_spare_process(request) if is_run else None
-            send(ANSWER, _answer(*request) if answer is None else answer)
+            send_frame(ANSWER, _answer(*request) if answer is None else answer)
             prepare_spare_process(_answer, practice)
     os._exit(0)
 

@@ -431,7 +431,8 @@ def axe() -> Callable[[Shown], list[object]]:
     program = _AXE.read_text(encoding="utf-8")
 
     def findings(viewer: Shown) -> list[object]:
-        viewer.page.evaluate(f"() => {{ {program} }}")
+        if not viewer.page.evaluate("() => 'axe' in window"):
+            viewer.page.evaluate(f"() => {{ {program} }}")
         return list(viewer.root.evaluate(_FINDINGS))
 
     return findings

@@ -14,8 +14,7 @@ import pytest
 import irviz
 from irviz.explorer.actions import Apply, SetInputs
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.panels.form_controls import CheckedField
-from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
 from irviz.model.runs.trace import Trace

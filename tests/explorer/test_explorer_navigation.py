@@ -15,7 +15,7 @@ from irviz.explorer.actions import Apply, Report, Toggle
 from irviz.explorer.pictures import scene, view_or_none
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import RunKey, State
-from irviz.model.folding.folding_limits import LIMIT
+from irviz.limits import MOST_NODES
 from irviz.model.graph.graph import inlined_id
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
@@ -91,7 +91,7 @@ def test_the_latest_that_was_opened_is_open_within_the_limit(modules):
     for _ in range(12):
         closed = sorted(view_or_none(state, "current").openable)
         state = perform(state, Toggle(closed[0]))
-        assert len(view_or_none(state, "current").graph.nodes) <= LIMIT
+        assert len(view_or_none(state, "current").graph.nodes) <= MOST_NODES
     assert closed[0] in view_or_none(state, "current").closable
 
 
@@ -353,7 +353,7 @@ def test_two_nodes_without_a_path_are_named(stack):
 def test_a_long_path_is_folded_like_any_graph(modules):
     session = irviz.Session(modules.stack(200))
     drawn_path = session.view(state=ViewState().at("x", to="lv1199"))
-    assert len(drawn_path.graph.nodes) <= LIMIT
+    assert len(drawn_path.graph.nodes) <= MOST_NODES
     assert drawn_path.size == 1 + 800 + 2 + 1200
 
 

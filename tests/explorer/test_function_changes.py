@@ -9,8 +9,8 @@ from irviz.course.mlp import MODULES, MyModule
 from irviz.course.mm_relu import MyModule as MatMulRelu
 from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
-from irviz.explorer.function_changes import function_changes, functions_key
 from irviz.explorer.reducer import reduce
+from irviz.explorer.stage_rows import function_changes, functions_key
 from irviz.explorer.state import State
 from irviz.explorer.viewer_traits import functions
 from irviz.session.session import Session

@@ -1,6 +1,7 @@
 """The figures of a lecture show what their programs are now, and are readable on a slide."""
 
 import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,6 +35,15 @@ def test_the_figures_of_the_course_and_the_docs_are_what_their_programs_give_now
     figures = read_declarations(ROOT / "figures.toml")
     assert len(figures.declarations) > 20
     assert check_figures(figures) == []
+
+
+def test_a_folder_in_the_module_path_keeps_its_place_when_a_figure_of_it_is_drawn(
+    tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    before = [*sys.path]
+    draw_declaration(Declaration("one", program="irviz.course.mlp:MyModuleStatic"), tmp_path)
+    assert sys.path == before
 
 
 def test_a_program_that_changed_is_told_with_its_difference(tmp_path, capsys):

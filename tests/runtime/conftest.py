@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from irviz.runtime.remote_vm import forget_connections
-from irviz.worker import progress
+from irviz.worker import answers
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -41,13 +41,13 @@ def told(tmp_path):
             found = []
             with contextlib.suppress(EOFError):
                 while True:
-                    found.append(progress.receive(frames)[1].decode())
+                    found.append(answers.receive_frame(frames)[1].decode())
                     read = frames.tell()
             return found
 
-        progress.set_answers(frames)
+        answers.set_pipe(frames)
         yield new
-        progress.set_answers(None)
+        answers.set_pipe(None)
 
 
 @pytest.fixture(scope="module")

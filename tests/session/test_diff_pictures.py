@@ -22,8 +22,7 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.session import Session
-from irviz.view.geometry import Rect
-from irviz.view.svg_primitives import text_rect
+from irviz.view.svg_primitives import Rect, text_rect
 from irviz.view.theme import THEMES
 from tests.constructs import construct
 from tests.constructs.drawing import random_modules

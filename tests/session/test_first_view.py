@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tvm.relax.frontend import nn
 
+from irviz.limits import MOST_NODES
 from irviz.model.folding.containers import Container
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.session.session import Session
 from irviz.session.visible_function import ViewState
 
@@ -89,7 +89,7 @@ def check(session):
     containers = tuple(one.id for one in below(view.visible.tree.root))
     leaves = tuple(f"leaves:{node.id}" for node in view.whole.nodes)
     all_open = session.view(state=ViewState(Expansion(opened=(*leaves, *containers))))
-    assert min(8, len(all_open.graph.nodes)) <= len(view.graph.nodes) <= LIMIT
+    assert min(8, len(all_open.graph.nodes)) <= len(view.graph.nodes) <= MOST_NODES
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 5, 9, 30])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 import numpy as np
@@ -330,7 +330,7 @@ ONES = np.ones((8, 8), "float32")
     ids=["by name", "an array", "several cases", "params"],
 )
 def test_given_inputs_follow_their_parameters_and_become_those_of_removed_nodes(
-    options: dict[str, Any], tmp_path: Path
+    options: dict[str, Any], exit_code: Any
 ) -> None:
     bisection = irviz.bisect(deep(), [above_six, "LegalizeOps"], **options)
     assert bisection.stage is not None
@@ -341,17 +341,49 @@ def test_given_inputs_follow_their_parameters_and_become_those_of_removed_nodes(
     assert tuple(found.module["main"].params[0].ty.shape) == (1, 1)
     assert [float(np.asarray(value).item()) for value in found.inputs.values()] == [7.0]
     if isinstance(options.get("inputs"), dict):  # the values are the same in each case
-        assert ends_with(found.to_python(), tmp_path) == [1]
+        assert exit_code(found.to_python()) == 1
 
 
-def ends_with(script: str, folder: Path, times: int = 1) -> list[int]:
-    """Return the exit codes of a script that is run so often without irviz."""
-    file = folder / "bug.py"
-    file.write_text(f"import sys\nsys.modules['irviz'] = None\n{script}")
-    running = [Popen([sys.executable, "-I", file], stderr=PIPE) for _ in range(times)]
-    for one in running:
-        one.communicate()
-    return [one.returncode for one in running]
+RUNNER = """
+import os, runpy, sys, traceback
+sys.modules["irviz"] = None
+import numpy, tvm
+for file in sys.stdin:
+    fork = os.fork()
+    if not fork:
+        try:
+            runpy.run_path(file.rstrip())
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)
+"""
+"""Runs scripts, each in a fork: TVM takes longer to load than most scripts take."""
+
+
+@pytest.fixture(scope="module")
+def exit_code(tmp_path_factory: Any) -> Iterator[Callable[[str], int]]:
+    """Return the exit code of a script in a Python that has TVM, and no irviz."""
+    file = tmp_path_factory.mktemp("scripts") / "bug.py"
+    command = [sys.executable, "-I", "-c", RUNNER]
+    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as runner:
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+
+        def run(script: str) -> int:
+            file.write_text(script)
+            print(file, file=runner.stdin, flush=True)
+            return int(runner.stdout.readline())
+
+        assert run("import irviz") == 1
+        assert run("import tvm") == 0
+        yield run
+
+
+def test_a_script_ends_as_it_would_in_a_python_of_its_own(exit_code: Any) -> None:
+    ends = {"": 0, "assert not 1": 1, "import os; os._exit(3)": 3, "import os; os.abort()": -6}
+    assert {script: exit_code(script) for script in ends} == ends
 
 
 @pytest.mark.build
@@ -381,7 +413,7 @@ def test_given_sizes_are_those_of_the_smaller_module_too() -> None:
 
 @pytest.mark.build
 def test_a_value_that_only_large_or_special_inputs_show_is_reduced_with_them(
-    tmp_path: Path,
+    exit_code: Any,
 ) -> None:
     def no_nan(mod: IRModule) -> IRModule:
         def changed(_: ir.Var, value: ir.Expr) -> ir.Expr:
@@ -401,7 +433,7 @@ def test_a_value_that_only_large_or_special_inputs_show_is_reduced_with_them(
     for wrong, (mod, name) in planted.items():
         found = irviz.reduce(irviz.bisect(mod, [wrong]))
         assert operators(found.module) == [name]
-        assert ends_with(found.to_python(), tmp_path) == [1]
+        assert exit_code(found.to_python()) == 1
 
 
 @pytest.mark.build
@@ -423,11 +455,14 @@ def test_the_script_of_a_read_of_unset_memory_ends_in_the_same_way_each_time(
         builder.emit_func_output(builder.emit(relax.op.add(x, relax.const(0.0, "float32"))))
     script = irviz.reduce(irviz.bisect(builder.get(), [forgets])).to_python()
     assert "mallopt" in script
-    assert ends_with(script, tmp_path, times=4) == [1] * 4
+    file = tmp_path / "bug.py"
+    file.write_text(f"import sys\nsys.modules['irviz'] = None\n{script}")
+    running = [Popen([sys.executable, "-I", file], stderr=DEVNULL) for _ in range(4)]
+    assert [one.wait() for one in running] == [1] * 4
 
 
 @pytest.mark.build
-def test_the_script_of_another_interface_shows_it(tmp_path: Path) -> None:
+def test_the_script_of_another_interface_shows_it(exit_code: Any) -> None:
     def renamed(mod: IRModule) -> IRModule:
         return IRModule({"forward": mod["main"].with_attr("global_symbol", "forward")})
 
@@ -455,4 +490,4 @@ def test_the_script_of_another_interface_shows_it(tmp_path: Path) -> None:
     for wrong in (renamed, exchanged, wider, declared):
         found = irviz.reduce(irviz.bisect(chain("exp", "multiply", "negative"), [wrong]))
         assert found.bindings[1] <= 2
-        assert ends_with(found.to_python(), tmp_path) == [1]
+        assert exit_code(found.to_python()) == 1

@@ -30,7 +30,7 @@ from irviz.session.shared_layout import (
 from irviz.session.visible_function import StageView, ViewState
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import place_graph
-from irviz.view.graph.scene_geometry import SceneGeometry
+from irviz.view.graph.nodes_and_edges import SceneGeometry
 from tests.constructs.drawing import random_modules
 from tests.diff_by_values import random_operators
 from tests.placed_sides import scene_problems

@@ -27,6 +27,7 @@ from irviz.loaders.loaded_model import Loaded
 from irviz.model.runs.run_result import RunResult
 from irviz.worker import answers
 from irviz.worker.answers import (
+    ANSWER,
     UnreadableAnswerError,
     answer_place,
     answer_type,
@@ -34,7 +35,6 @@ from irviz.worker.answers import (
     pack_failure,
     unpack_answer,
 )
-from irviz.worker.progress import ANSWER
 from irviz.worker.shared_arrays import dumps, is_mapped, is_shared, loads, shared
 from irviz.worker.supervisor import CrashedError, Worker
 
@@ -263,9 +263,9 @@ def test_a_module_is_refused_for_the_types_that_it_names():
 @pytest.mark.worker
 def test_a_pickle_that_a_worker_writes_into_its_pipe_is_not_read():
     def writes(content):
-        from irviz.worker import progress
+        from irviz.worker import answers
 
-        progress.send(progress.ANSWER, content)
+        answers.send_frame(answers.ANSWER, content)
 
     worker = Worker()
     with pytest.raises(CrashedError, match="an answer that cannot be read"):
@@ -279,9 +279,9 @@ def test_a_pickle_that_a_worker_writes_into_its_pipe_is_not_read():
 
 
 def _writes(content: bytes) -> None:
-    from irviz.worker import progress
+    from irviz.worker import answers
 
-    os.write(progress.number(), content)
+    os.write(answers.pipe_number(), content)
 
 
 # --- large arrays ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 import psutil
 import pytest
 
-from irviz.worker.memory_limit import default_memory_limit, limited_memory
+from irviz.worker.sandbox import default_memory_limit, limited_memory
 from irviz.worker.supervisor import Worker
 
 MB = 10**6

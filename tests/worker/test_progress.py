@@ -4,26 +4,26 @@ import io
 
 import pytest
 
-from irviz.worker import progress
-from irviz.worker.progress import report_progress
+from irviz.worker import answers
+from irviz.worker.answers import report_progress
 
 
 @pytest.fixture
 def sent():
     """Return what this very process sends, as a worker, last."""
     pipe = io.BytesIO()
-    progress.set_answers(pipe)
+    answers.set_pipe(pipe)
 
     def last():
         read = io.BytesIO(pipe.getvalue())
         found = b""
         while read.tell() < len(pipe.getvalue()):
-            kind, found = progress.receive(read)
-            assert kind == progress.PROGRESS
+            kind, found = answers.receive_frame(read)
+            assert kind == answers.PROGRESS
         return found.decode()
 
     yield last
-    progress.set_answers(None)
+    answers.set_pipe(None)
 
 
 def test_the_last_message_is_read(sent):
@@ -55,4 +55,4 @@ def test_a_text_that_utf_8_does_not_have_is_sent_with_escapes(sent):
 )
 def test_what_is_no_frame_is_refused_before_it_is_read(frame):
     with pytest.raises(ValueError, match="no frame of a worker"):
-        progress.receive(io.BytesIO(frame))
+        answers.receive_frame(io.BytesIO(frame))

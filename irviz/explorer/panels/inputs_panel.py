@@ -10,8 +10,9 @@ import ipywidgets as widgets
 from tvm import relax, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
+    Panel,
     classed,
     field,
     html,
@@ -19,7 +20,6 @@ from irviz.explorer.panels.form_controls import (
     paragraph,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named

@@ -1,17 +1,190 @@
-"""The base of all panels: a part of the page that is a function of the state."""
+"""A panel, a part of the page that is a function of the state, and the controls it is made of."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
 
+from irviz.errors import IrvizError
 from irviz.explorer.actions import Action, FieldName, Say, SetField
-from irviz.explorer.panels.form_controls import FieldError, ReadersChanges, button
 from irviz.explorer.state import State, unchanged
 from irviz.explorer.store import Store
+from irviz.explorer.viewer import STATIC
+from irviz.explorer.viewer.schema import ChipTraits
+from irviz.explorer.viewer.widget import synced_traits
+from irviz.view.templating import escape
+
+
+def field(
+    kind: type[widgets.Widget],
+    name: str,
+    words: str = "",
+    *,
+    width: str | None = "auto",
+    is_aligned: bool = False,
+    **options: Any,
+) -> Any:
+    """Return a control with a CSS class and description, by default as wide as possible.
+
+    The description is as wide as its text, or, if it `is_aligned`, as those of its neighbours.
+    """
+    style = {} if is_aligned else {"style": {"description_width": "initial"}}
+    # a layout of its own: to hide one widget is not to hide another
+    layout = widgets.Layout(width=width)
+    return classed(kind(description=words, layout=layout, **style, **options), name)
+
+
+def button(
+    text: str, tooltip: str, act: Callable[[], object], icon: str = "", name: str = ""
+) -> widgets.Button:
+    """Return a button as wide as its label that calls `act`; `name` is its CSS class."""
+    layout = widgets.Layout(width="auto")
+    made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
+    made.on_click(lambda _: act())
+    return classed(made, name)
+
+
+def html(name: str) -> widgets.HTML:
+    """Return an empty HTML widget with a CSS class."""
+    return classed(widgets.HTML(), name)
+
+
+def heading(text: str) -> widgets.HTML:
+    """Return the heading of a part of a tab."""
+    return widgets.HTML(f"<h3>{escape(text)}</h3>")
+
+
+def classed(widget: widgets.Widget, name: str) -> Any:
+    """Give a widget a CSS class, unless that is "", and return it."""
+    return widget.add_class(name) if name else widget
+
+
+def paragraph(text: str, kind: str = "", role: str = "") -> str:
+    """Return text as an HTML paragraph with a class and a role; "" for no text."""
+    marks = "".join(
+        f' {name}="{value}"' for name, value in (("role", role), ("class", kind)) if value
+    )
+    return f"<p{marks}>{escape(text)}</p>" if text else ""
+
+
+def show_if(widget: widgets.Widget, is_shown: bool) -> None:
+    """Show a widget, or hide it and free its space."""
+    widget.layout.display = "" if is_shown else "none"
+
+
+def offer(
+    dropdown: widgets.Dropdown | widgets.Select, options: Sequence[object], value: object
+) -> None:
+    """Set the options of a control and its value, if they differ."""
+    wanted = tuple(options)
+    # in one message: a reader who chose between two of them would lose the choice
+    with dropdown.hold_sync():
+        if tuple(dropdown.options) != wanted:
+            dropdown.index = None
+            dropdown.options = wanted
+        if dropdown.value != value or (dropdown.index is None and value is not None):
+            dropdown.value = value
+
+
+class Chips(anywidget.AnyWidget, ChipTraits):
+    """A choice of several names, each a button."""
+
+    _esm = STATIC / "chips.js"
+
+    locals().update(synced_traits(ChipTraits))
+
+    def offer(self, names: Sequence[str], chosen: Collection[str]) -> None:
+        """Set the options, and choose those of them that are in `chosen`."""
+        with self.hold_sync():
+            self.options = list(names)
+            self.value = [name for name in names if name in chosen]
+
+
+# --- field errors ------------------------------------------------------------------------------
+#
+# Show the error of a field below it until the field changes.
+
+
+_WRONG = "irviz-wrong"
+
+
+class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
+    """A control with an error message below it.
+
+    The page (`viewer/src/field_errors.ts`) marks the control for assistive technology and focuses
+    it.
+
+    Args:
+        control: The control; a new value removes the message.
+        shown: The widget to show, such as the control with a button next to it; by default the
+            control.
+    """
+
+    def __init__(self, control: widgets.Widget, shown: widgets.Widget | None = None) -> None:
+        self.control = control
+        self._words = html("irviz-field-error")
+        super().__init__([shown or control, self._words])
+        self.add_class("irviz-checked-field")
+        control.observe(lambda _: self.say(""), "value")
+
+    @property
+    def error(self) -> str:
+        """The message, as HTML."""
+        return str(self._words.value)
+
+    def say(self, words: str) -> None:
+        """Show an error message, which says what would be right; "" removes it."""
+        self._words.value = paragraph(words, "irviz-error", "alert")
+        if words:
+            self.add_class(_WRONG)
+        else:
+            self.remove_class(_WRONG)
+
+
+class FieldError(IrvizError, ValueError):
+    """A field is empty or has an invalid value."""
+
+    def __init__(self, field: CheckedField, words: object) -> None:
+        super().__init__(str(words))
+        self.field = field
+
+
+# --- readers changes ---------------------------------------------------------------------------
+#
+# Tell the user's changes to widgets from those made by irviz.
+
+
+class ReadersChanges:
+    """Passes on the user's changes, but not those made by irviz."""
+
+    def __init__(self) -> None:
+        self.are_paused = False
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Ignore changes inside the block, in which irviz sets traits."""
+        before, self.are_paused = self.are_paused, True
+        try:
+            yield
+        finally:
+            self.are_paused = before
+
+    def to(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return an observer that gives a function each new value."""
+
+        def changed(change: Any) -> None:
+            if not self.are_paused:
+                act(change.new)
+
+        return changed
+
+
+# --- The base of all panels -----------------------------------------------------------------------
 
 
 class Panel(ABC):

@@ -10,10 +10,11 @@ import ipywidgets as widgets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
     Chips,
     FieldError,
+    Panel,
     classed,
     field,
     heading,
@@ -22,7 +23,6 @@ from irviz.explorer.panels.form_controls import (
     paragraph,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.pass_trials import suggested_passes
 from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store

@@ -9,8 +9,9 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
+    Panel,
     button,
     classed,
     field,
@@ -19,7 +20,6 @@ from irviz.explorer.panels.form_controls import (
     paragraph,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.runner import Jobs
 from irviz.explorer.schedules import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey

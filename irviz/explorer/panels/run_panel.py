@@ -12,15 +12,15 @@ from tvm import tirx
 from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
+    Panel,
     classed,
     field,
     html,
     paragraph,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store

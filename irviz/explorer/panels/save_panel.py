@@ -6,8 +6,7 @@ import ipywidgets as widgets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import PictureOptions, Saved
-from irviz.explorer.panels.form_controls import field, heading
-from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.panel import Panel, field, heading
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.view.graph.dot import RANKDIRS

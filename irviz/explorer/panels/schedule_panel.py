@@ -6,16 +6,16 @@ import ipywidgets as widgets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
     FieldError,
+    Panel,
     classed,
     field,
     html,
     offer,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.schedules import (
     prim_func,
     prim_funcs,

@@ -11,9 +11,10 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import (
+from irviz.explorer.panels.panel import (
     CheckedField,
     FieldError,
+    Panel,
     classed,
     field,
     heading,
@@ -22,7 +23,6 @@ from irviz.explorer.panels.form_controls import (
     paragraph,
     show_if,
 )
-from irviz.explorer.panels.panel import Panel
 from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_call, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store

@@ -9,8 +9,7 @@ from functools import partial
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.panels.form_controls import classed, field, html, offer, paragraph, show_if
-from irviz.explorer.panels.panel import Panel
+from irviz.explorer.panels.panel import Panel, classed, field, html, offer, paragraph, show_if
 from irviz.explorer.runner import Job
 from irviz.explorer.selected_node import ShownValue, selected_trace, selected_value
 from irviz.explorer.state import State

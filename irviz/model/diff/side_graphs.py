@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irviz.limits import MOST_NODES
 from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.containers import (
     Container,
@@ -15,7 +16,6 @@ from irviz.model.folding.containers import (
     with_parameters,
 )
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph, weight_line
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -64,7 +64,7 @@ class SideGraphs:
 
 
 def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGraphs:
-    """Return the drawn graph of each stage: at most `LIMIT` nodes of all stages together.
+    """Return the drawn graph of each stage: at most `MOST_NODES` nodes of all stages together.
 
     Runs of unchanged nodes are one node until they are opened.
     """
@@ -77,7 +77,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
         if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
     }
     expansion = replace(expansion, closed=expansion.closed | (runs - set(expansion.opened)))
-    visible = visible_graph(tree, expansion, LIMIT, separate=_changed_inputs(union))
+    visible = visible_graph(tree, expansion, MOST_NODES, separate=_changed_inputs(union))
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")
         if region.kind is RegionKind.REPEAT

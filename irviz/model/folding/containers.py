@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from irviz.gc_pause import gc_paused
-from irviz.model.folding.folding_limits import (
+from irviz.limits import (
     FIRST_RANKS,
     MAX_CHILDREN,
     MIN_LOOSE,

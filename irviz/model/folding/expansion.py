@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.errors import NotFoundError
-from irviz.model.folding.containers import Container, ContainerTree, count_ranks
-from irviz.model.folding.folding_limits import (
-    AUTOMATIC,
+from irviz.limits import (
+    AUTOMATIC_NODES,
     FIRST_NODES,
     FIRST_RANKS,
     FRAME_RANKS,
-    LIMIT,
     MAX_INPUTS,
+    MOST_NODES,
 )
+from irviz.model.folding.containers import Container, ContainerTree, count_ranks
 from irviz.model.graph.graph import NodeId, RegionKind
 
 
@@ -51,7 +51,7 @@ class Expansion:
 
 
 def expanded_containers(
-    tree: ContainerTree, expansion: Expansion, limit: int = LIMIT, minimum: int = 0
+    tree: ContainerTree, expansion: Expansion, limit: int = MOST_NODES, minimum: int = 0
 ) -> set[str]:
     """Return the ids of the expanded containers, which show at most `limit` nodes in total.
 
@@ -61,7 +61,7 @@ def expanded_containers(
 
     While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), two
     steps between layers are expanded, or else the largest container; calls with their buffers only
-    if there are too few inputs as well. They are within LIMIT: a container has at most
+    if there are too few inputs as well. They are within MOST_NODES: a container has at most
     MAX_CHILDREN. The space of what the user collapsed stays free: nothing else is expanded because
     of it.
     """
@@ -78,7 +78,7 @@ def expanded_containers(
         level = [tree.root]
         while level:
             inner = [one for around in level for one in around.parts]
-            automatic = min(AUTOMATIC, limit)
+            automatic = min(AUTOMATIC_NODES, limit)
             level = [one for one in inner if budget.open(one, automatic)]
     besides = _drawn_besides(tree)
     collapsed = tree.root.inside

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.folding.folding_limits import MIN_REPEAT
+from irviz.limits import MIN_REPEAT
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
 

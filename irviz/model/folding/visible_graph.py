@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
+from irviz.limits import MAX_INPUTS, MOST_NODES
 from irviz.model.folding.containers import (
     Container,
     ContainerTree,
@@ -17,7 +18,6 @@ from irviz.model.folding.containers import (
     with_parameters,
 )
 from irviz.model.folding.expansion import Expansion, expanded_containers
-from irviz.model.folding.folding_limits import LIMIT, MAX_INPUTS
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     CALL_AND_OPERATOR_KINDS,
@@ -110,7 +110,7 @@ class OpenRepeat(NamedTuple):
 def visible_graph(
     tree: ContainerTree,
     expansion: Expansion | None = None,
-    limit: int = LIMIT,
+    limit: int = MOST_NODES,
     minimum: int = 0,
     *,
     separate: frozenset[str] = frozenset(),

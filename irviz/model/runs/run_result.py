@@ -18,8 +18,8 @@ from irviz.model.runs.array_diff import (
     is_numeric,
     summarise,
 )
+from irviz.model.runs.array_diff import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.array_diff import Verdict as Verdict
-from irviz.model.runs.tolerance import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
 
 

@@ -14,12 +14,12 @@ from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, UnknownNodeError
 from irviz.model.runs.array_diff import (
     ArrayDiff,
     ArraySummary,
+    Tolerance,
     Verdict,
     combine_diffs,
     compare_arrays,
     is_numeric,
 )
-from irviz.model.runs.tolerance import Tolerance
 
 Array = NDArray[np.generic]
 

@@ -13,7 +13,6 @@ from irviz.model.diff.side_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph.change_marks import (
     ChangeMark,
     SideChanges,
@@ -22,11 +21,24 @@ from irviz.view.graph.change_marks import (
     side_marks,
 )
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.fallback_layout import FRAME_MARGIN, add_missing_routes
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
-from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, layout_size, shape_size
-from irviz.view.graph.nodes_and_edges import cluster_contents, cluster_title, title_space
+from irviz.view.graph.layout import (
+    FRAME_MARGIN,
+    LAYOUT_SECONDS,
+    ClusterFrame,
+    Layout,
+    Route,
+    add_missing_routes,
+)
+from irviz.view.graph.nodes_and_edges import (
+    VALUE_HEIGHT,
+    cluster_contents,
+    cluster_title,
+    layout_size,
+    shape_size,
+    title_space,
+)
+from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import get_theme
 
 _ARROW = 7.0

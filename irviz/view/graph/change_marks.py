@@ -10,10 +10,17 @@ from xml.etree import ElementTree
 from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
 from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
-from irviz.view.geometry import Point, Rect, Size
-from irviz.view.graph.node_shapes import add_shape, bar_width
-from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.svg_primitives import add, add_rect, add_text, add_tooltip, text_width
+from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
+from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
+    add,
+    add_rect,
+    add_text,
+    add_tooltip,
+    text_width,
+)
 from irviz.view.theme import Theme, node_style
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~", "fused": "⊃", "moved": "→"}

@@ -21,10 +21,15 @@ from irviz.model.graph.graph import (
     NodeId,
     RegionKind,
 )
-from irviz.view.geometry import Size
 from irviz.view.graph import labels
-from irviz.view.graph.node_shapes import layout_size, output_size
-from irviz.view.graph.nodes_and_edges import cluster_contents, cluster_title, title_space
+from irviz.view.graph.nodes_and_edges import (
+    cluster_contents,
+    cluster_title,
+    layout_size,
+    output_size,
+    title_space,
+)
+from irviz.view.svg_primitives import Size
 
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0

@@ -2,27 +2,332 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple
+from xml.etree import ElementTree
 
-from irviz.model.graph.graph import Graph, NodeId
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view.figure import Figure
-from irviz.view.geometry import Point, Size
-from irviz.view.graph.change_marks import SideChanges
+from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.dot import layout_input, to_dot
-from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
-from irviz.view.graph.graphviz_layout import (
+from irviz.view.graph.layout import (
     LAYOUT_SECONDS,
     Layout,
+    add_missing_routes,
     lay_out,
+    layered_layout,
     without_mirrored_routes,
 )
-from irviz.view.graph.overlay import Overlay
-from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.graph.svg import MARGIN, graph_svg, picture_size
-from irviz.view.theme import get_theme
+from irviz.view.graph.nodes_and_edges import (
+    SceneGeometry,
+    cluster_title,
+    draw_cluster,
+    draw_cluster_title,
+    draw_edge,
+    draw_effect_number,
+    draw_node,
+    draw_output,
+    draw_value_label,
+    effect_numbers,
+)
+from irviz.view.graph.overlay import (
+    Overlay,
+    draw_flag,
+    draw_overlay_legend,
+    draw_toggle,
+    legend_size,
+)
+from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
+    add,
+    add_text,
+    add_tooltip,
+    px,
+    svg_document,
+    svg_text,
+    text_rect,
+    text_width,
+)
+from irviz.view.theme import Theme, get_theme
+
+# --- A graph with positions as SVG, for files and for the explorer's canvas -----------------------
+
+
+MARGIN = 16.0
+_DIMMED_OPACITY = "0.45"
+
+
+def graph_svg(
+    graph: Graph,
+    scene: SceneGeometry,
+    theme: Theme,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+    changes: SideChanges | None = None,
+) -> str:
+    """Draw a graph; the same input gives the same bytes.
+
+    A page restyles and selects by the classes of groups (`node call_tir`, `edge`,
+    `block dataflow`, `value`, `toggle`, `tinted`, `word`, `legend`) and by their ids (`data-node`,
+    `data-source`, `data-target`, `data-toggle`).
+
+    The arguments are those of `draw_graph`.
+    """
+    size, below = picture_size(scene, overlay), scene.size.height + MARGIN
+    root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)
+    picture = add(root, "g", transform=f"translate({px(MARGIN)} {px(MARGIN)})")
+    if changes is None:
+        draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
+    else:
+        pale = changes.nodes.unchanged.union(dimmed)
+        draw_scene(picture, graph, scene, theme, openable, overlay, pale, changes.edges)
+        draw_marks(picture, scene, changes, theme)
+    if overlay:
+        bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
+        area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
+        labels = scene.labels(overlay)
+        for node_id, position in place_labels(labels, -scene.outward, area).items():
+            drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
+            _dim(drawn, is_pale=node_id in dimmed)
+        draw_overlay_legend(picture, overlay, (0, below), theme)
+    return svg_text(root)
+
+
+def draw_scene(
+    picture: ElementTree.Element,
+    graph: Graph,
+    scene: SceneGeometry,
+    theme: Theme,
+    openable: Collection[str] | None = None,
+    overlay: Overlay | None = None,
+    dimmed: Collection[str] = (),
+    edge_changes: Mapping[int, str] | None = None,
+) -> None:
+    """Draw a graph into a picture; the arguments are those of `draw_graph`.
+
+    Args:
+        edge_changes: What became of edges by their index, with those to the output behind the
+            others: a key of `Theme.changes`, or "" for an edge that is drawn pale. By default the
+            edges of the values of pale nodes are.
+    """
+    pale = frozenset(dimmed)
+    for index, frame in scene.frames.items():
+        draw_cluster(picture, frame, graph.regions[index], theme)
+    for number, (edge, route) in enumerate(scene.edges):
+        change = (
+            ("" if edge.source in pale else None)
+            if edge_changes is None
+            else (edge_changes.get(number))
+        )
+        colours = replace(theme, line=theme.changes[change]) if change else theme
+        is_removed = change == "removed"
+        group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
+        _dim(group, is_pale=change == "")
+    _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
+    for index, frame in scene.frames.items():  # above the edges that cross the titles
+        group = add(picture, "g", "title")
+        is_fused = graph.regions[index].kind is RegionKind.FUSED
+        colour = theme.changes["fused"] if is_fused else theme.quiet_text
+        title, whole = cluster_title(graph, index), graph.regions[index].name
+        draw_cluster_title(group, frame, title, colour, theme)
+        if whole and title != whole:
+            add_tooltip(group, whole)
+        region = graph.regions[index].id
+        if openable is not None and region:
+            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
+    if scene.output:
+        draw_output(picture, scene.output, theme)
+
+
+def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
+    """Return the size of a picture; a legend makes it taller, and wider if necessary."""
+    width, height = scene.size.width + 2 * MARGIN, scene.size.height + 2 * MARGIN
+    if overlay is None:
+        return Size(width, height)
+    legend = legend_size(overlay)
+    return Size(max(width, legend.width + 2 * MARGIN), height + legend.height + MARGIN)
+
+
+def _draw_nodes(
+    picture: ElementTree.Element,
+    graph: Graph,
+    scene: SceneGeometry,
+    theme: Theme,
+    openable: Collection[str],
+    overlay: Overlay | None,
+    pale: Collection[str],
+) -> None:
+    """Draw each node below the label of its value, and with its markers."""
+    effects = effect_numbers(graph)
+    for node in graph.nodes:
+        if node.id in scene.used:
+            outlet = scene.outlet(node.id)
+            value = draw_value_label(picture, node, outlet, theme, scene.outward)
+            _dim(value, is_pale=node.id in pale)
+        rect, mark = scene.shapes[node.id], overlay.marks.get(node.id) if overlay else None
+        group = draw_node(picture, node, rect, theme, overlay)
+        _dim(group, is_pale=node.id in pale)
+        if node.id in effects:
+            draw_effect_number(group, effects[node.id], rect, theme)
+        if mark and mark.is_flagged:
+            draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
+        if node.id in openable:
+            draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
+
+
+def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:
+    if is_pale:
+        group.set("class", f"{group.get('class')} dimmed")
+        group.set("opacity", _DIMMED_OPACITY)
+
+
+# --- label placement ---------------------------------------------------------------------------
+#
+# Place each label of an overlay next to its node where it covers as little as possible.
+#
+# A greedy form of the candidate-position model of map labelling (Christensen, Marks and Shieber,
+# 1995): each label in turn takes the best free one of a few positions.
+
+
+_Points = NDArray[np.float64]
+
+_SIZE = 10.0
+_ABOVE, _BELOW = 0.75 * _SIZE, 0.22 * _SIZE
+_GAP, _SPACE = 4.0, 3.9
+"""The distance of a label from its node, and from everything else at its sides."""
+_ARROW_LENGTH = 8.5
+_CELL = 48.0
+_RANK_COST = 0.6
+"""The cost of the next candidate position, in covered points of lines."""
+
+
+class OccupiedArea:
+    """The occupied part of a picture.
+
+    A grid of cells makes lookups near a position fast.
+    """
+
+    def __init__(self, picture: Rect, obstacles: Iterable[Rect], lines: Iterable[Point]) -> None:
+        """Take the rectangles that labels must not overlap, and points that they should avoid."""
+        self._picture = picture
+        self._obstacles: dict[tuple[int, int], list[Rect]] = {}
+        self._points: dict[tuple[int, int], _Points] = {}
+        for rect in obstacles:
+            self.add(rect)
+        points = np.fromiter(lines, dtype=(np.float64, 2))
+        cells = (points // _CELL).astype(np.int64)
+        order = np.lexsort(cells.T)
+        points, cells = points[order], cells[order]
+        ends = np.flatnonzero((cells[1:] != cells[:-1]).any(axis=1)) + 1
+        for start, end in pairwise([0, *ends.tolist(), len(points)]):
+            if end > start:
+                column, row = cells[start].tolist()
+                self._points[column, row] = points[start:end]
+
+    def add(self, rect: Rect) -> None:
+        """Add an obstacle."""
+        for cell in _cells(rect):
+            self._obstacles.setdefault(cell, []).append(rect)
+
+    def is_free(self, rect: Rect) -> bool:
+        """Return whether a rectangle is inside the picture and overlaps no obstacle."""
+        if not self._picture.contains(rect):
+            return False
+        return not any(
+            rect.overlaps(one) for cell in _cells(rect) for one in self._obstacles.get(cell, ())
+        )
+
+    def covered_points(self, rect: Rect) -> int:
+        """Count the points of lines in a rectangle."""
+        found = (self._points[cell] for cell in _cells(rect) if cell in self._points)
+        low, high = (rect.left, rect.top), (rect.right, rect.bottom)
+        return sum(int(((low <= points) & (points <= high)).all(axis=1).sum()) for points in found)
+
+
+def place_labels(
+    labels: Mapping[NodeId, tuple[str, Rect]], inward: float, area: OccupiedArea
+) -> dict[NodeId, Point]:
+    """Return the position of each label that has a free one, and add it to the area.
+
+    Of the free positions the one that covers the fewest lines is chosen; earlier ones are
+    preferred.
+
+    Args:
+        labels: The text of each label, and the rectangle of its node.
+        inward: 1 where edges enter nodes from below, -1 where they enter from above.
+    """
+    placed: dict[NodeId, Point] = {}
+    for node_id, (line, node_rect) in labels.items():
+        best: tuple[float, Point, Rect] | None = None
+        for rank, position in enumerate(_positions(line, node_rect, inward)):
+            rect = text_rect(line, position, _SIZE)
+            rect = rect._replace(left=rect.left - _SPACE, right=rect.right + _SPACE)
+            if area.is_free(rect):
+                cost = area.covered_points(rect) + _RANK_COST * rank
+                if best is None or cost < best[0]:
+                    best = (cost, position, rect)
+        if best:
+            placed[node_id] = best[1]
+            area.add(best[2])
+    return placed
+
+
+def draw_label(
+    parent: ElementTree.Element, node_id: NodeId, line: str, position: Point, theme: Theme
+) -> ElementTree.Element:
+    """Write the label of a node with a halo in the background's colour; return the group."""
+    group = add(parent, "g", "word", data_node=node_id)
+    halo = {"stroke": theme.background, "stroke_width": "3", "stroke_linejoin": "round"}
+    style = {"font_weight": "600", "paint_order": "stroke", **halo}
+    add_text(group, line, position, _SIZE, theme.text, **style)
+    return group
+
+
+def _positions(line: str, rect: Rect, inward: float) -> Iterator[Point]:
+    """Yield the candidate positions around a node, the preferred ones first.
+
+    Beside the node; below the corners where edges enter; beside the corners where edges leave; and
+    beyond the arrows of the edges that enter.
+    """
+    half = text_width(line, _SIZE) / 2
+    middle = (rect.top + rect.bottom) / 2 + (_ABOVE - _BELOW) / 2
+    right, left = rect.right + _GAP + half, rect.left - _GAP - half
+    centre = (rect.left + rect.right) / 2
+    inlet, outlet = (rect.bottom, rect.top) if inward > 0 else (rect.top, rect.bottom)
+    yield from ((right, middle), (left, middle))
+    corner = _baseline(inlet, 3, inward)
+    yield from ((rect.right - half, corner), (rect.left + half, corner))
+    past = _baseline(outlet, 3, -inward)
+    yield from ((right, past), (left, past))
+    for row in range(2):
+        beyond = _baseline(inlet, _ARROW_LENGTH + row * (_ABOVE + _BELOW + 2), inward)
+        yield from ((x, beyond) for x in (centre, rect.right - half, rect.left + half))
+
+
+def _baseline(border: float, distance: float, direction: float) -> float:
+    """Return the baseline of a line of text at a distance below or above a border."""
+    return border + direction * distance + (_ABOVE if direction > 0 else -_BELOW)
+
+
+def _cells(rect: Rect) -> list[tuple[int, int]]:
+    return [
+        (column, row)
+        for column in range(int(rect.left // _CELL), int(rect.right // _CELL) + 1)
+        for row in range(int(rect.top // _CELL), int(rect.bottom // _CELL) + 1)
+    ]
+
+
+# --- Figures --------------------------------------------------------------------------------------
+
 
 Direction = Literal["up", "down"]
 """Where data flows."""

@@ -1,20 +1,32 @@
-"""Nodes: the shape with its texts, the label of the value, and the number of an effect."""
+"""Nodes, edges and clusters: their sizes, their shapes and texts, and where they are."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from itertools import chain
 from xml.etree import ElementTree
 
 import numpy as np
 
-from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
-from irviz.view.geometry import Point, Rect
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    OUTPUT,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+)
 from irviz.view.graph import labels
-from irviz.view.graph.graphviz_layout import ClusterFrame, Route
-from irviz.view.graph.node_shapes import VALUE_HEIGHT, add_shape
-from irviz.view.graph.overlay import Overlay, tint
+from irviz.view.graph.layout import ClusterFrame, Layout, Route
+from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
 from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
     add,
     add_rect,
     add_text,
@@ -23,7 +35,104 @@ from irviz.view.svg_primitives import (
     text_rect,
     text_width,
 )
-from irviz.view.theme import Theme, node_style
+from irviz.view.theme import NodeShape, Theme, node_style
+
+VALUE_HEIGHT = 20.0
+"""The height of the space at a node's outlet for the label of its value."""
+_VALUE_MARGIN = 10.0
+_MIN_CELL_WIDTH = 5
+_BAR = 7.0
+_STEP = 2.5
+_CUT = 8.0
+_LID = 3.0
+_RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
+
+
+def shape_size(node: Node, arguments: int) -> Size:
+    """Return the size of a node's shape, wide enough for its edges to enter side by side."""
+    title_width = text_width(labels.title(node), labels.NAME_SIZE)
+    if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
+        side = max(34.0, title_width + 14)
+        return Size(side, side)
+    if node.kind in INPUT_KINDS:
+        return Size(max(34.0, title_width + 20), 28.0)
+    lines = labels.lines(node)
+    label_width = max([title_width, *(text_width(line, labels.NOTE_SIZE) for line in lines)])
+    beside = 28 if node.is_pure else 48  # with the number of an effect
+    width = max(72.0, label_width + beside, value_width(node))
+    if arguments:
+        width = arguments * max(_MIN_CELL_WIDTH, math.ceil(width / arguments))
+    return Size(width, 30.0 + 12.0 * len(lines))
+
+
+def layout_size(node: Node, arguments: int) -> Size:
+    """Return the size that the layout reserves: the shape, and the label of its value."""
+    size = shape_size(node, arguments)
+    return Size(max(size.width, value_width(node)), size.height + VALUE_HEIGHT)
+
+
+def bar_width(node: Node) -> float:
+    """Return how much of a node's left side a bar takes."""
+    return _BAR if node_style(node).shape is NodeShape.BARRED_BOX else 0.0
+
+
+def output_size() -> Size:
+    """Return the size of the node that stands for the function's result."""
+    return Size(text_width(OUTPUT, labels.NOTE_SIZE) + 16, 20.0)
+
+
+def value_width(node: Node) -> float:
+    """Return the width that the label of a node's value takes."""
+    return text_width(labels.value_label(node), labels.VALUE_SIZE) + _VALUE_MARGIN
+
+
+def add_shape(
+    parent: ElementTree.Element, shape: NodeShape, rect: Rect, **style: str | float
+) -> None:
+    """Draw a shape; `style` are attributes of all its elements."""
+    width, height = rect.width, rect.height
+    if shape is NodeShape.CIRCLE and math.isclose(width, height):
+        cx, cy = rect.centre
+        add(parent, "circle", "shape", cx=cx, cy=cy, r=width / 2, **style)
+    elif outline := _outline(shape, rect):
+        add(parent, "path", "shape", d=outline, **style)
+    else:
+        radii = {"rx": {NodeShape.CIRCLE: height / 2, **_RADII}.get(shape, 0.0)}
+        if shape is NodeShape.DRUM:
+            radii = {"rx": width / 2, "ry": _LID}
+        add_rect(parent, rect, "shape", **radii, **style)
+    if lines := _lines(shape, rect):
+        add(parent, "path", "bars", d=lines, **style)
+
+
+def _outline(shape: NodeShape, rect: Rect) -> str:
+    """Return the outline of a shape, "" for boxes and circles."""
+    x, y, width, height = rect.left, rect.top, rect.width, rect.height
+    if shape is NodeShape.SLANTED_BOX:
+        top = width - 2 * _CUT
+        sides = ("l", _CUT, height / 2, "l", -_CUT, height / 2, "h", -top, "Z")
+        return path("M", x, y + height / 2, "L", x + _CUT, y, "h", top, *sides)
+    if shape is NodeShape.CUT_BOX:
+        corner = ("l", _CUT, _CUT)
+        return path("M", x, y, "h", width - _CUT, *corner, "v", height - _CUT, "h", -width, "Z")
+    return ""
+
+
+def _lines(shape: NodeShape, rect: Rect) -> str:
+    """Return the lines that a shape has in addition to its outline, "" for none."""
+    (x, y, right, _), height = rect, rect.height
+    if shape is NodeShape.BARRED_BOX:
+        return path("M", x + _BAR, y, "v", height, "M", right - _BAR, y, "v", height)
+    if shape is NodeShape.STACK:
+        steps = (_STEP, 2 * _STEP)
+        return "".join(path("M", right + n, y + n, "v", height - 2 * n) for n in steps)
+    if shape is NodeShape.DRUM:
+        return path("M", x, y + _LID, "a", rect.width / 2, _LID, 0, 0, 0, rect.width, 0)
+    return ""
+
+
+# --- Nodes ----------------------------------------------------------------------------------------
+
 
 _STUB = 3.0
 _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
@@ -277,3 +386,112 @@ def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
 
 def _position(frame: ClusterFrame) -> Point:
     return (frame.rect.left + _TITLE_INSET, frame.label[1] + 4)
+
+
+# --- Where the parts of a drawn graph are ---------------------------------------------------------
+
+
+_POINT_DISTANCE = 6.0
+"""The distance between the points that stand for a line, in px."""
+_CHANGE_MARKER = Size(14.0, 14.0)
+"""The marker that a page puts on a changed node, at its upper left corner."""
+_TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
+
+
+class SceneGeometry:
+    """The positions of nodes, values, markers, edges and clusters.
+
+    Attributes:
+        graph: What is drawn.
+        outward: The direction in which values leave their nodes: -1 upwards, 1 downwards.
+        shapes: The rectangle of each node's shape.
+        frames: The frames of clusters by the index of their region.
+        edges: The graph's edges and those to its output, with their routes.
+        output: The rectangle of the output, None if there is none.
+        used: The nodes that an edge leaves.
+        toggles: Where the button of each node is or would be, and of each cluster that can be
+            collapsed, by their ids.
+    """
+
+    def __init__(self, graph: Graph, layout: Layout, direction: str) -> None:
+        self.graph = graph
+        self.size = Size(layout.width, layout.height)
+        self.outward = -1.0 if direction == "up" else 1.0
+        self.shapes: dict[NodeId, Rect] = {}
+        for index, node in enumerate(graph.nodes):
+            if given := layout.shapes.get(f"n{index}"):
+                self.shapes[node.id] = given
+                continue
+            x, y = layout.nodes[f"n{index}"]
+            middle = (x, y - self.outward * VALUE_HEIGHT / 2)  # the layout includes the value
+            arguments = len(graph.entering.get(node.id, ()))
+            self.shapes[node.id] = Rect.around(middle, shape_size(node, arguments))
+        self.frames: dict[int, ClusterFrame] = {
+            int(name.removeprefix("cluster_")): frame for name, frame in layout.frames.items()
+        }
+        edges = [*graph.edges, *(Edge(source, OUTPUT, ()) for source in graph.outputs)]
+        self.edges = [(edge, layout.routes[f"e{index}"]) for index, edge in enumerate(edges)]
+        self.output = Rect.around(layout.nodes[OUTPUT], output_size()) if graph.outputs else None
+        self.used = {edge.source for edge in edges}
+        self._starts = {edge.source: route.points[0] for edge, route in reversed(self.edges)}
+        self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
+        for index, frame in self.frames.items():
+            if graph.regions[index].id:
+                self.toggles[graph.regions[index].id] = (frame.rect.right, frame.rect.top)
+
+    def outlet(self, node_id: NodeId) -> Point:
+        """Return the point where edges leave a node."""
+        rect = self.shapes[node_id]
+        x, _ = self._starts.get(node_id, rect.centre)
+        spare = (rect.width - value_width(self.graph[node_id])) / 2
+        x = min(max(x, rect.centre[0] - spare), rect.centre[0] + spare) if spare > 0 else x
+        return (x, rect.top if self.outward < 0 else rect.bottom)
+
+    def flag(self, node_id: NodeId) -> Point:
+        """Return the centre of a node's warning: at its left side, clear of its texts."""
+        rect = self.shapes[node_id]
+        return (rect.left - 7, rect.centre[1])
+
+    def obstacles(self, overlay: Overlay, expandable: Collection[str]) -> Iterator[Rect]:
+        """Yield the rectangles that the labels of an overlay must not overlap."""
+        for node in self.graph.nodes:
+            rect = self.shapes[node.id]
+            yield rect
+            yield Rect.around((rect.left, rect.top), _CHANGE_MARKER)
+            if node.id in self.used:
+                yield value_label_rect(node, self.outlet(node.id), self.outward)
+            mark = overlay.marks.get(node.id)
+            if mark and mark.is_flagged:
+                yield flag_rect(self.flag(node.id), is_first=mark.is_first)
+        for name, corner in self.toggles.items():
+            if name in expandable or name not in self.graph.index:
+                yield Rect.around(corner, _TOGGLE)
+        for index, frame in self.frames.items():
+            yield cluster_title_rect(frame, cluster_title(self.graph, index))
+        for _, route in self.edges:
+            yield arrow_rect(route)
+        if self.output:
+            yield self.output
+
+    def lines(self) -> Iterator[Point]:
+        """Yield points of the edges and frames, which labels should not cover."""
+        for _, route in self.edges:
+            yield from points_along(route, _POINT_DISTANCE)
+        for frame in self.frames.values():
+            left, top, right, bottom = frame.rect
+            for step in range(int(frame.rect.width / _POINT_DISTANCE)):
+                yield from ((left + step * _POINT_DISTANCE, y) for y in (top, bottom))
+            for step in range(int(frame.rect.height / _POINT_DISTANCE)):
+                yield from ((x, top + step * _POINT_DISTANCE) for x in (left, right))
+
+    def labels(self, overlay: Overlay) -> dict[NodeId, tuple[str, Rect]]:
+        """Return the labels of an overlay, with the rectangle of each node and its warning."""
+        labels = {}
+        for node_id, rect in self.shapes.items():
+            mark = overlay.marks.get(node_id)
+            if mark and mark.text:
+                if mark.is_flagged:
+                    left = flag_rect(self.flag(node_id), is_first=mark.is_first).left
+                    rect = rect._replace(left=left)
+                labels[node_id] = (mark.text, rect)
+        return labels

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
-from irviz.view.svg_primitives import add, add_rect, add_text, add_tooltip, path, px, text_width
+from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
+    add,
+    add_rect,
+    add_text,
+    add_tooltip,
+    path,
+    px,
+    text_width,
+)
 from irviz.view.theme import Theme, mix_colours
 
 _SCALE = Size(160.0, 12.0)

@@ -1,4 +1,4 @@
-"""Nodes, values and modules as lists of facts, in HTML."""
+"""Nodes, values, modules and loop nests as HTML."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     Resolution,
 )
+from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import format_number
 from irviz.view.graph.labels import layers_label
@@ -28,6 +29,7 @@ from irviz.view.theme import STYLES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
 
 Facts: TypeAlias = Sequence[tuple[str, "str | Markup"]]
 """Names with their values, which are text or HTML."""
@@ -267,3 +269,38 @@ def _block(graph: Graph, node: Node) -> str:
         if around.kind not in _BLOCKS:
             names.append(f"{around.name} of {around.owner}" if around.owner else around.name)
     return ", in ".join(names)
+
+
+# --- The loop nest of a PrimFunc ------------------------------------------------------------------
+
+
+LOOP_KIND_NAMES: dict[LoopKind, str] = {
+    LoopKind.SERIAL: "",  # the usual kind
+    LoopKind.PARALLEL: "parallel",
+    LoopKind.VECTORIZED: "vectorized",
+    LoopKind.UNROLLED: "unrolled",
+    LoopKind.THREAD_BINDING: "thread",
+}
+assert LOOP_KIND_NAMES.keys() == set(LoopKind), "every kind of loop has a name"
+
+AXIS_KIND_NAMES: dict[AxisKind, str] = {
+    AxisKind.SPATIAL: "spatial (S)",
+    AxisKind.REDUCTION: "reduction (R)",
+    **{kind: kind.value for kind in AxisKind if kind not in (AxisKind.SPATIAL, AxisKind.REDUCTION)},
+}
+
+
+def loop_nest_html(nest: LoopNest) -> Markup:
+    """Show the parameters and buffers of a PrimFunc, and its loops, blocks and statements."""
+    return render(
+        "loop_nest",
+        nest=nest,
+        axis_kinds=AXIS_KIND_NAMES,
+        loop_notes=_loop_notes,
+    )
+
+
+def _loop_notes(loop: Loop) -> str:
+    notes = [*(kind.value for kind in loop.axes), LOOP_KIND_NAMES[loop.kind], loop.thread]
+    notes += [f"{key} = {value}" for key, value in loop.annotations]
+    return " · ".join(note for note in notes if note)

@@ -13,18 +13,19 @@ from irviz.errors import DrawError
 from irviz.units import format_number
 from irviz.view.figure import Figure
 from irviz.view.theme import get_theme, rgb
-from irviz.view.values.colour_scale import (
+from irviz.view.values.heat_map import (
     NAN,
+    Array,
     ColourScale,
     Numbers,
     Pixels,
+    as_float64,
     colour_legend_height,
     colour_scale,
     count_non_finite,
     draw_colour_legend,
     shares,
 )
-from irviz.view.values.heat_map import Array, as_float64
 from irviz.view.values.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
 
 _MIN_SIDE = 8

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from irviz.limits import MAX_CHILDREN
 from irviz.model.folding.containers import Container, container_tree
-from irviz.model.folding.folding_limits import MAX_CHILDREN
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
 SEEDS = st.integers(0, 2**32)

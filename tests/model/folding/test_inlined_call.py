@@ -10,9 +10,9 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
+from irviz.limits import MOST_NODES
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.folding_limits import LIMIT
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind, inlined_id
 from irviz.session.stage_cache import graph_of
@@ -251,7 +251,7 @@ def test_what_was_opened_last_is_open_and_all_of_it_within_the_limit():
         for call in order:
             choices = choices.open(call)
             found = stage_view(Stage("0", module), "main", ViewState(choices))
-            assert len(found.graph.nodes) <= LIMIT
+            assert len(found.graph.nodes) <= MOST_NODES
             assert found.opened(call) is not None
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from irviz.limits import FIRST_NODES, MIN_NODES
 from irviz.model.folding.containers import container_tree, group_facts, layer_titles
 from irviz.model.folding.expansion import Expansion, expanded_containers
-from irviz.model.folding.folding_limits import FIRST_NODES, MIN_NODES
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind
 from irviz.model.graph.layers import with_layers

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from irviz.limits import MIN_NODES, MOST_NODES
 from irviz.model.folding.containers import Container, container_tree
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.folding_limits import LIMIT, MIN_NODES
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
@@ -128,7 +128,7 @@ def test_every_node_is_somewhere_and_counted_once(graphs, seed):
     picture = visible_graph(of, choices)
     whole = Whole(graphs, of, picture, choices)
     ids = [node.id for node in picture.graph.nodes]
-    assert len(set(ids)) == len(ids) <= LIMIT
+    assert len(set(ids)) == len(ids) <= MOST_NODES
     unused = {node.id for node in whole.graph.nodes if graphs.is_unused(whole.graph, node)}
     assert {one for one, place in whole.where.items() if place is None} == unused
     assert set(whole.where.values()) - {None} == set(ids)
@@ -246,7 +246,7 @@ def test_a_small_graph_with_all_open_is_drawn_as_it_is(graphs, seed):
 def test_never_more_nodes_than_the_limit(graphs, seed):
     rng = random.Random(seed)
     of = container_tree(graphs.wide(rng))
-    limit = rng.choice((150, LIMIT))
+    limit = rng.choice((150, MOST_NODES))
     for _ in range(3):
         choices = some_choices(graphs, rng, of)
         picture = visible_graph(of, choices, limit)
@@ -272,7 +272,7 @@ def test_at_first_at_least_eight_nodes_are_drawn_where_there_are_eight(graphs, s
         graph = some_graph(graphs, rng)
     of = container_tree(graph)
     drawn = len(visible_graph(of, minimum=MIN_NODES).graph.nodes)
-    assert min(8, all_there_is(graphs, of)) <= drawn <= LIMIT
+    assert min(8, all_there_is(graphs, of)) <= drawn <= MOST_NODES
 
 
 def test_a_block_that_stands_alone_is_open_though_it_has_many_parameters(graphs):
@@ -280,7 +280,7 @@ def test_a_block_that_stands_alone_is_open_though_it_has_many_parameters(graphs)
     of = container_tree(flat(graphs, 78, 3, in_block=True))
     drawn = visible_graph(of, minimum=MIN_NODES).graph
     assert sum(node.kind is NodeKind.OPERATOR for node in drawn.nodes) == 78
-    assert len(drawn.nodes) <= LIMIT
+    assert len(drawn.nodes) <= MOST_NODES
     (block,) = of.root.children
     choices = Expansion().close(block.id)  # which the reader may
     closed = visible_graph(of, choices, minimum=MIN_NODES).graph
@@ -349,7 +349,7 @@ def flat(graphs, length, params=0, *, in_block=False):
 @pytest.mark.parametrize("length", [100, 120, 121, 500])
 def test_all_can_be_opened_however_many_parameters_each_operation_has(graphs, length, in_block):
     of = container_tree(flat(graphs, length, 7, in_block=in_block))
-    assert len(visible_graph(of).graph.nodes) <= LIMIT
+    assert len(visible_graph(of).graph.nodes) <= MOST_NODES
     for one in graphs.below(of.root):
         if any(not isinstance(child, Container) for child in one.children):
             picture = visible_graph(of, Expansion().open(one.id)).graph

@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from irviz.model.runs.array_diff import Verdict, compare_arrays, is_numeric
-from irviz.model.runs.tolerance import Tolerance, default_tolerance
+from irviz.model.runs.array_diff import (
+    Tolerance,
+    Verdict,
+    compare_arrays,
+    default_tolerance,
+    is_numeric,
+)
 
 inf, nan = math.inf, math.nan
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

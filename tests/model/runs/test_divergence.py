@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind
-from irviz.model.runs.array_diff import Verdict, summarise
-from irviz.model.runs.tolerance import Tolerance
+from irviz.model.runs.array_diff import Tolerance, Verdict, summarise
 from irviz.model.runs.trace import (
     NodeDifference,
     NodeValue,

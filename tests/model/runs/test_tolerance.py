@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irviz.model.runs.array_diff import Verdict, compare_arrays
-from irviz.model.runs.tolerance import rounding_error, rounding_tolerance, unit_roundoff
+from irviz.model.runs.array_diff import (
+    Verdict,
+    compare_arrays,
+    rounding_error,
+    rounding_tolerance,
+    unit_roundoff,
+)
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [("float16", 11), ("float32", 24), ("float64", 53)])

@@ -9,7 +9,7 @@ from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.view.graph.dot import to_dot
-from irviz.view.graph.graphviz_layout import lay_out
+from irviz.view.graph.layout import lay_out
 
 
 def param(name):

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.view.graph import fallback_layout as module
-from irviz.view.graph.fallback_layout import add_missing_routes, layered_layout
-from irviz.view.graph.graphviz_layout import Layout
+from irviz.view.graph import layout as module
+from irviz.view.graph.layout import Layout, add_missing_routes, layered_layout
 from irviz.view.graph.nodes_and_edges import points_along
 
 NEAR = 1e-6

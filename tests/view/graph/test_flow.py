@@ -16,10 +16,9 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.view.geometry import Rect
 from irviz.view.graph.graph_figure import place_graph
-from irviz.view.graph.nodes_and_edges import points_along
-from irviz.view.graph.scene_geometry import SceneGeometry
+from irviz.view.graph.nodes_and_edges import SceneGeometry, points_along
+from irviz.view.svg_primitives import Rect
 
 
 def chain(length, *, has_layers=True, skips=()):

@@ -81,13 +81,18 @@ def wait_until_busy(process):
 
 
 @pytest.fixture(autouse=True)
-def _fresh_and_right_afterwards():
-    """Begin with no engine; whatever a test has done, the next layout is right."""
+def _right_afterwards():
+    """Whatever a test has done, the next layout is right."""
+    yield
+    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
+
+
+@pytest.fixture
+def fresh():
+    """Begin with no engine."""
     graphviz_engine.ENGINE.stop()
     others.clear()
     others.update(psutil.Process().children())
-    yield
-    assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
 
 
 @pytest.fixture
@@ -137,6 +142,7 @@ def test_it_gives_what_graphviz_gives_in_process(dot):
     assert graphviz_engine.run_dot(dot, PATIENCE) == in_process(dot)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_one_process_serves_all_layouts_and_each_as_if_it_were_the_first():
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
@@ -183,6 +189,7 @@ def test_a_warning_about_one_text_is_no_word_about_the_next():
     assert "nowhere" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_threads_get_their_own_answers():
     dots = [dense(5 + index, 8 + index) for index in range(8)] * 5
     with ThreadPoolExecutor(4) as pool:
@@ -194,6 +201,7 @@ def test_threads_get_their_own_answers():
 # --- the time ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("fresh")
 def test_past_its_time_a_layout_is_stopped_and_nothing_is_left_running():
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process, threads = the_engine(), threading.enumerate()
@@ -205,6 +213,7 @@ def test_past_its_time_a_layout_is_stopped_and_nothing_is_left_running():
     wait_until(lambda: set(threading.enumerate()) <= set(threads))
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_process_that_does_not_answer_at_all_is_replaced(monkeypatch):
     monkeypatch.setattr(supervisor, "PING_SECONDS", 1.0)
     graphviz_engine.run_dot(SMALL, PATIENCE)
@@ -227,6 +236,7 @@ class AGraph:
     assert (out, err) == ("{}\n", "")
 
 
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_no_time_is_no_layout(seconds):
     assert graphviz_engine.run_dot(SMALL, seconds) is None
@@ -237,6 +247,7 @@ def test_there_may_be_time_without_end():
     assert graphviz_engine.run_dot(SMALL, float("inf")) == in_process(SMALL)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_warm_engine_is_the_one_that_is_used():
     graphviz_engine.ENGINE.start()
     process = the_engine()
@@ -245,6 +256,7 @@ def test_a_warm_engine_is_the_one_that_is_used():
     assert the_engine() == process
 
 
+@pytest.mark.usefixtures("fresh")
 def test_warming_up_does_not_wait_for_a_layout():
     with ThreadPoolExecutor(1) as pool:
         graphviz_engine.run_dot(SMALL, PATIENCE)
@@ -260,6 +272,7 @@ def test_warming_up_does_not_wait_for_a_layout():
 # --- ends, expected and not --------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_text_that_the_engine_dies_of_has_no_layout():
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
@@ -271,6 +284,7 @@ def test_a_text_that_the_engine_dies_of_has_no_layout():
     assert not psutil.pid_exists(process.pid)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_an_engine_that_died_at_rest_costs_no_layout():
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process = the_engine()
@@ -288,7 +302,7 @@ def interruptible(request):
     signal.siginterrupt(signal.SIGINT, True)
 
 
-@pytest.mark.usefixtures("ctrl_c", "interruptible")
+@pytest.mark.usefixtures("fresh", "ctrl_c", "interruptible")
 def test_ctrl_c_stops_the_layout_at_once_and_the_next_is_right():
     graphviz_engine.run_dot(SMALL, PATIENCE)
     process, threads = the_engine(), threading.enumerate()
@@ -307,6 +321,7 @@ def test_ctrl_c_stops_the_layout_at_once_and_the_next_is_right():
     assert graphviz_engine.run_dot(SMALL, PATIENCE) == in_process(SMALL)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_ctrl_c_in_the_terminal_does_not_reach_the_engine():
     graphviz_engine.ENGINE.start()
     process = the_engine()
@@ -422,6 +437,7 @@ def test_a_missing_pygraphviz_is_named(start, fake):
     )
 
 
+@pytest.mark.usefixtures("fresh")
 def test_where_no_process_can_start_there_is_no_layout(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     graphviz_engine.ENGINE.start()

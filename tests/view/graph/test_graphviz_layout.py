@@ -6,16 +6,16 @@ import sys
 
 import pytest
 
-from irviz.view.geometry import Rect
-from irviz.view.graph import graphviz_layout as module
+from irviz.view.graph import layout as module
 from irviz.view.graph.graphviz_engine import ENGINE
-from irviz.view.graph.graphviz_layout import (
+from irviz.view.graph.layout import (
     ClusterFrame,
     Layout,
     Route,
     lay_out,
     read_layout,
 )
+from irviz.view.svg_primitives import Rect
 
 PATIENCE = 20
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
-from irviz.view.geometry import Rect
-from irviz.view.graph.graph_figure import draw_graph
+from irviz.view.graph.graph_figure import OccupiedArea, draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
-from irviz.view.graph.svg import OccupiedArea
+from irviz.view.svg_primitives import Rect
 from irviz.view.theme import THEMES, mix_colours
 
 SVG = "{http://www.w3.org/2000/svg}"

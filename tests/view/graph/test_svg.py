@@ -27,7 +27,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
 from irviz.view.graph.graph_figure import draw_graph
-from irviz.view.graph.graphviz_layout import LAYOUT_SECONDS
+from irviz.view.graph.layout import LAYOUT_SECONDS
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.svg_primitives import printable
 

@@ -28,8 +28,7 @@ from irviz.view.values.charts import (
     fitting_charts,
     histogram,
 )
-from irviz.view.values.colour_scale import NAN, colour_scale, shares
-from irviz.view.values.heat_map import heat_map, select_cells
+from irviz.view.values.heat_map import NAN, colour_scale, heat_map, select_cells, shares
 from irviz.view.values.images import image_strip
 from irviz.view.values.mpl_svg import WIDTH
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.check_arguments import (
+from irviz.ir.values import (
     ShapeValue,
     TypeMismatchError,
     check_argument,

@@ -22,16 +22,30 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
 )
-from irviz.view.geometry import Point, Rect, Size
 from irviz.view.graph import labels
-from irviz.view.graph.graph_figure import place_graph
-from irviz.view.graph.graphviz_layout import Route
-from irviz.view.graph.node_shapes import add_shape, output_size, shape_size
-from irviz.view.graph.nodes_and_edges import draw_edge, draw_node, draw_output
-from irviz.view.graph.scene_geometry import SceneGeometry
-from irviz.view.graph.svg import draw_scene
-from irviz.view.slide.code_listing import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
-from irviz.view.svg_primitives import add, add_rect, add_text, path, px, text_width
+from irviz.view.graph.graph_figure import draw_scene, place_graph
+from irviz.view.graph.layout import Route
+from irviz.view.graph.nodes_and_edges import (
+    SceneGeometry,
+    add_shape,
+    draw_edge,
+    draw_node,
+    draw_output,
+    output_size,
+    shape_size,
+)
+from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
+from irviz.view.svg_primitives import (
+    Point,
+    Rect,
+    Size,
+    add,
+    add_rect,
+    add_text,
+    path,
+    px,
+    text_width,
+)
 from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0

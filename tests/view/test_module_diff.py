@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from irviz.view.diff_figure import draw_fat_arrow
-from irviz.view.geometry import Point
+from irviz.view.module_diff import draw_fat_arrow
+from irviz.view.svg_primitives import Point
 
 
 def corners(outline: str) -> list[Point]:

@@ -3,7 +3,7 @@
 import ipywidgets as widgets
 import pytest
 
-from irviz.explorer.panels.form_controls import offer
+from irviz.explorer.panels.panel import offer
 
 
 @pytest.mark.parametrize("control", [widgets.Dropdown, widgets.Select])

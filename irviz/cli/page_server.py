@@ -43,11 +43,10 @@ from tornado.web import (
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.commands import FAILURES, failure_words
-from irviz.cli.examples import EXAMPLES
 from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
-from irviz.cli.recent_files import add_recent_file, recent_files
+from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent

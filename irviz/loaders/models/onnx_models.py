@@ -16,7 +16,7 @@ import tvm
 from tvm import relax
 
 from irviz.errors import LoadError
-from irviz.ir.tensor_array import shared_tensor
+from irviz.ir.values import shared_tensor
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
 from irviz.loaders.models.imported_layers import onnx_layers

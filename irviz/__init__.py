@@ -145,7 +145,10 @@ def __getattr__(name: str) -> object:
     if name in _LAZY:
         from pkgutil import resolve_name
 
-        return resolve_name(_LAZY[name])
+        from irviz.gc_pause import gc_paused
+
+        with gc_paused():  # an import makes much that lasts, and hardly any garbage
+            return resolve_name(_LAZY[name])
     raise AttributeError(f"module 'irviz' has no attribute {name!r}")
 
 

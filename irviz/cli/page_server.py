@@ -80,6 +80,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
 
     TVM is loaded after the page is served, which says meanwhile what is being opened.
     """
+    gc.disable()  # while there is much that lasts, and hardly any garbage
     try:
         sockets = bind_sockets(request.port, ADDRESS, backlog=BACKLOG)
     except OSError as failure:
@@ -138,6 +139,7 @@ async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float 
         last_used: Returns when the process was last used, in seconds of `time.monotonic`.
     """
     gc.freeze()
+    gc.enable()
     gc.set_threshold(*gc.get_threshold()[:2], _NEVER)
     collected = 0.0
     while True:

@@ -21,6 +21,7 @@ from irviz.errors import RunError as RunError
 from irviz.errors import SaveError as SaveError
 from irviz.errors import StageError as StageError
 from irviz.errors import TransformError as TransformError
+from irviz.errors import UnsupportedOperatorError as UnsupportedOperatorError
 from irviz.errors import UntrustedError as UntrustedError
 from irviz.version import __version__ as __version__
 
@@ -137,6 +138,7 @@ __all__ = [
     "SaveError",
     "StageError",
     "TransformError",
+    "UnsupportedOperatorError",
     *_LAZY,
 ]
 

@@ -19,6 +19,10 @@ class LoadError(IrvizError, ValueError):
     """A file or model cannot be opened."""
 
 
+class UnsupportedOperatorError(LoadError):
+    """TVM's importer does not support an operator of a model; `missing="opaque"` opens it."""
+
+
 class UntrustedError(IrvizError, PermissionError):
     """Something that would run code of files that nobody has said may run.
 

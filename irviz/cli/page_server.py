@@ -47,6 +47,7 @@ from irviz.cli.page_connection import Pages
 from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
+from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES
 from irviz.worker.worker_main import exit_with_parent
@@ -54,6 +55,7 @@ from irviz.worker.worker_main import exit_with_parent
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
     from irviz.explorer.viewer.schema import Picture
+    from irviz.loaders.loaded_model import Missing
     from irviz.session.session import Session
 
 _Result = TypeVar("_Result")
@@ -259,7 +261,7 @@ class _Document(_Private):
         elif shown.opening:
             self.finish(template("index").render(waiting_page(shown.opening), token=token))
         else:
-            self.finish(start_page(token, shown.failure))
+            self.finish(start_page(token, shown.failure, shown.refused))
 
 
 class _Opened(_Private):
@@ -307,7 +309,8 @@ class _Open(_Private):
             self.finish(failure_words(failure))
             shutil.rmtree(self.path.parent, ignore_errors=True)
             return
-        self.shown.open(self.get_query_argument("what", str(self.path)))
+        what = self.get_query_argument("what", str(self.path))
+        self.shown.open(what, is_opaque=self.get_query_argument("missing", "") == "opaque")
 
 
 class _Connection(_Private, WebSocketHandler):
@@ -337,9 +340,16 @@ class _Connection(_Private, WebSocketHandler):
 PAGE = Path(__file__).parent / "page"
 
 
-def start_page(token: str, failure: str = "") -> str:
-    """Return the page for choosing a file, which says why another could not be opened."""
-    words = {"recent": recent_files(), "examples": EXAMPLES, "failure": failure}
+def start_page(token: str, failure: str = "", refused: str = "") -> str:
+    """Return the page for choosing a file.
+
+    Args:
+        token: The page's token.
+        failure: Why another could not be opened.
+        refused: That one, if it can be opened with opaque nodes.
+    """
+    words = {"recent": recent_files(), "examples": EXAMPLES}
+    words |= {"failure": failure, "refused": refused}
     return template("start").render(words, token=token)
 
 
@@ -389,6 +399,7 @@ class PageSession:
         explorer: The explorer, None until something is open.
         opening: The name of what is being opened, "" if nothing is.
         failure: Why the last thing could not be opened.
+        refused: That one, if it can be opened with opaque nodes for operators that TVM lacks.
     """
 
     request: PageRequest
@@ -397,14 +408,16 @@ class PageSession:
     explorer: Explorer | None = None
     opening: str = ""
     failure: str = ""
+    refused: str = ""
     _task: asyncio.Task[None] | None = None
 
-    def open(self, what: str) -> None:
+    def open(self, what: str, *, is_opaque: bool = False) -> None:
         """Begin to open a file or an example, unless something is open or being opened."""
         if self.explorer is None and not self.opening:
             self.opening = EXAMPLES[what].title if what in EXAMPLES else Path(what).name
-            self.failure = ""
-            self._task = asyncio.create_task(self._open(what))
+            self.failure = self.refused = ""
+            missing: Missing = "opaque" if is_opaque else self.request.missing
+            self._task = asyncio.create_task(self._open(what, missing))
 
     async def opened(self) -> str:
         """Wait until nothing is being opened; return why it could not be opened, or ""."""
@@ -412,10 +425,10 @@ class PageSession:
             await asyncio.shield(self._task)
         return self.failure
 
-    async def _open(self, what: str) -> None:
+    async def _open(self, what: str, missing: Missing) -> None:
         is_sent = self.folder in Path(what).parents
         try:
-            session = await in_thread(lambda: session_of_page(what, self.request))
+            session = await in_thread(lambda: session_of_page(what, self.request, missing))
             self.explorer = explorer_of_page(session, self.pages)
             if what not in EXAMPLES and not is_sent:
                 add_recent_file(Path(what))
@@ -423,6 +436,9 @@ class PageSession:
             self.failure = failure_words(failure)
             if is_sent:
                 self.failure = self.failure.replace(f"{Path(what).parent}{os.sep}", "")
+            if isinstance(failure, UnsupportedOperatorError):
+                self.refused = what
+            elif is_sent:
                 shutil.rmtree(Path(what).parent, ignore_errors=True)
         finally:
             self.opening = ""
@@ -432,7 +448,7 @@ class PageSession:
         return Path(tempfile.mkdtemp(dir=self.folder), Path(name).name or "file")
 
 
-def session_of_page(what: str, request: PageRequest) -> Session:
+def session_of_page(what: str, request: PageRequest, missing: Missing) -> Session:
     """Return a file or an example as a session."""
     _import_explorer()  # in this thread, too
     from irviz.session.open_session import load
@@ -440,8 +456,8 @@ def session_of_page(what: str, request: PageRequest) -> Session:
     if what in EXAMPLES:
         return EXAMPLES[what].session()
     if request.what not in (START, what):  # which could not be opened; the names are for that
-        return load(what, missing=request.missing)
-    return load(what, name=request.name, function=request.function, missing=request.missing)
+        return load(what, missing=missing)
+    return load(what, name=request.name, function=request.function, missing=missing)
 
 
 def explorer_of_page(session: Session, pages: Pages) -> Explorer:

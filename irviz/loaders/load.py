@@ -216,7 +216,7 @@ def _read(
     except FileError:
         raise
     except LoadError as failure:
-        raise LoadError(f"{file!r}: {failure}") from failure
+        raise type(failure)(f"{file!r}: {failure}") from failure
     text = decode_text(content, file)
     if kind is FileKind.JSON:
         return Loaded(module_from_json(text, file))

@@ -105,6 +105,7 @@ def load_tvm() -> None:
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type] # makes `import torch` fail
     try:
         with gc_paused():
+            import tvm  # first, so that it is named if it is missing
             import tvm.relax
             import tvm.s_tir  # noqa: F401
     finally:

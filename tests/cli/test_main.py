@@ -142,9 +142,12 @@ def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for
     )
     request = PageRequest("a.py", "Last", "second", 0, "", 0, ".", "opaque")
     options = {"name": "Last", "function": "second", "missing": "opaque"}
-    assert page_server.session_of_page("a.py", request) == (("a.py",), options)
+    assert page_server.session_of_page("a.py", request, "opaque") == (("a.py",), options)
     # another one that is chosen in its place has other names
-    assert page_server.session_of_page("b.py", request) == (("b.py",), {"missing": "opaque"})
+    assert page_server.session_of_page("b.py", request, "opaque") == (
+        ("b.py",),
+        {"missing": "opaque"},
+    )
 
 
 def test_a_part_can_be_drawn_and_a_node_that_is_not_there_is_named(tmp_path, saved, capsys):

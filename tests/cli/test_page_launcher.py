@@ -13,6 +13,7 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,30 @@ def test_a_number_that_is_no_port_is_refused_in_a_sentence(port):
     assert done.returncode == 2
     assert f"'{port}' is not a port" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_node(
+    tmp_path, monkeypatch
+):
+    onnx = pytest.importorskip("onnx", reason="install irviz[onnx] to test its importer")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    value = partial(onnx.helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Det", ["x"], ["y"])],
+        "det",
+        [value("x", shape=[2, 3, 3])],
+        [value("y", shape=[2])],
+    )
+    path = tmp_path / "det.onnx"
+    onnx.save(onnx.helper.make_model(graph), path)
+    with started(str(path), 0, "", "", "error") as (_, url):
+        assert not json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
+        button = re.search(f'value="{path}" data-missing="opaque"', fetch(url)[2])
+        assert button is not None
+        another = f"{url.replace('/?', '/open?')}&missing=opaque&what={path}"
+        with urllib.request.urlopen(another, data=b"", timeout=60):
+            pass
+        assert json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
+        data = re.search('<img [^>]*src="data:image/svg[+]xml;base64,([^"]*)"', fetch(url)[2])
+    assert data is not None
+    assert b"onnx.Det" in base64.b64decode(data[1])

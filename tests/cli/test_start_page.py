@@ -108,7 +108,7 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr(
-        "irviz.cli.page_server.session_of_page", lambda what, _: opened.append(what)
+        "irviz.cli.page_server.session_of_page", lambda what, *_: opened.append(what)
     )
     monkeypatch.setattr("irviz.cli.page_server.explorer_of_page", lambda *_: None)
 

@@ -15,7 +15,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from irviz.errors import LoadError
+from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.ir.values import shared_tensor
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
@@ -86,8 +86,10 @@ def _imported(
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
+            is_operator = isinstance(failure, UnsupportedOperatorError)
+            kind = UnsupportedOperatorError if is_operator else LoadError
             words = one_line(failure)
-            raise LoadError(f"the ONNX model cannot be imported by TVM: {words}") from failure
+            raise kind(f"the ONNX model cannot be imported by TVM: {words}") from failure
     values = importer._nodes.items()  # where the importer keeps them
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
     layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
@@ -122,7 +124,7 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
             raise
         except Exception as failure:  # the importer raises errors of any class
             if missing == "error":
-                raise LoadError(
+                raise UnsupportedOperatorError(
                     f"{_described(node)}: {one_line(failure).rstrip('.')}; "
                     "missing='opaque', or irviz open --missing opaque, opens the model with such "
                     "nodes as calls without a definition"

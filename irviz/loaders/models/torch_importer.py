@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import ir, relax, tirx
 
-from irviz.errors import LoadError
+from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
@@ -211,7 +211,7 @@ class _Converter:
             except Exception as raised:  # the importer raises errors of any class
                 reason, failure = one_line(raised), raised
         if self.missing == "error":
-            raise LoadError(
+            raise UnsupportedOperatorError(
                 f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
                 "open --missing opaque, opens the model with such calls as nodes without a "
                 "definition"

@@ -12,6 +12,7 @@ async function open(
   value: string,
   title: string,
   content?: File,
+  missing?: string,
 ): Promise<void> {
   body.setAttribute("aria-busy", "true");
   if (said) said.hidden = true;
@@ -22,6 +23,7 @@ async function open(
   }, 1000);
   const address = new URL(`open${location.search}`, location.href); // with the token
   address.searchParams.set(key, value);
+  if (missing) address.searchParams.set("missing", missing);
   let words = "";
   try {
     const answer = await fetch(address, { method: "POST", body: content ?? null });
@@ -55,6 +57,12 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const chosen = event.submitter;
   if (chosen instanceof HTMLButtonElement && chosen.name)
-    open("what", chosen.value, chosen.querySelector("b")?.textContent ?? "");
+    open(
+      "what",
+      chosen.value,
+      chosen.querySelector("b")?.textContent ?? "it",
+      undefined,
+      chosen.dataset.missing,
+    );
   else openFile(input?.files?.[0]);
 });

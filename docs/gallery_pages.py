@@ -71,7 +71,7 @@ def entry_page(entry: Entry, *, has_explorer: bool, text: str) -> str:
         "---\nhide: [navigation, toc]\n---",
         f"[← Gallery](index.md)\n\n# {entry.title}",
         entry.words,
-        f"[![{entry.title}]({entry.picture})]({entry.picture})",
+        f"[![{entry.title}]({entry.picture})]({entry.picture}){{.entry}}",
     ]
     if has_explorer:
         explorer = f"../explorers/{entry.name}.html"
@@ -106,10 +106,10 @@ def _example(path: Path) -> Entry:
 def _figure(name: str, title: str) -> Entry:
     declaration = _declaration(name)
     program = tomllib.loads(declaration)["figure"][0]["program"]
-    words = f"Drawn from `{program}` by `irviz figures`, with this declaration:"
+    words = f"Drawn from `{program}` by `irviz figures`, as it is declared below."
     code, language = declaration, "toml"
     if 'kind = "picture"' in declaration:
-        words, language = f"Drawn by `{program}`:", "python"
+        words, language = f"Drawn by `{program}`.", "python"
         code = _function(*program.split(":"))
     return Entry(name, title, words, code, language, f"../../assets/figures/{name}.svg")
 

@@ -43,8 +43,8 @@ _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the notebooks into the navigation, before the reference."""
-    pages = [f"notebooks/{name}.md" for name in COURSE]
+    """Put the notebooks and their solutions into the navigation, before the reference."""
+    pages = [*(f"notebooks/{name}.md" for name in COURSE), "docs/solutions.md"]
     titles = [next(iter(one)) for one in config.nav]
     config.nav.insert(titles.index("Reference"), {"Notebooks": pages})
     return config

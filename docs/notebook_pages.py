@@ -79,13 +79,14 @@ def as_page(name: str, notebook: Any) -> NotebookPage:
 
 
 def _note(name: str, notebook: Any) -> str:
+    extras = "notebook,torch" if "import torch" in str(notebook.cells) else "notebook"
     lines = [
         '!!! tip "Run it yourself"',
         f'    <a href="{name}.ipynb" download>Download the notebook</a>, and in a clone of the',
         "    repository:",
         "",
         "    ```",
-        '    pip install ".[notebook]"',
+        f'    pip install ".[{extras}]"',
         f"    jupyter lab notebooks/{name}.ipynb",
         "    ```",
     ]

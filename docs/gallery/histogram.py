@@ -7,5 +7,5 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 
-session = irviz.Session(MyModule, params=mlp_params(), inputs=digits().images[:20])
-figure = session.draw_value("lv1", "histogram")
+mlp = irviz.Session(MyModule, params=mlp_params(), inputs=digits().images[:20])
+figure = mlp.draw_value("lv1", "histogram")

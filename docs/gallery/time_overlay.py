@@ -7,5 +7,5 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
 
-session = irviz.Session(MyModuleHighLevel, params=mlp_params(), inputs=digits().images[:20])
-figure = session.draw_overlay("time")
+mlp = irviz.Session(MyModuleHighLevel, params=mlp_params(), inputs=digits().images[:20])
+figure = mlp.draw_overlay("time")

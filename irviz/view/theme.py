@@ -268,26 +268,32 @@ def system_css() -> str:
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-_COLOUR = re.compile(r'(?:fill|stroke)="(#[0-9a-f]{6})"')
+_COLOUR = re.compile(r'(?:fill|stroke)(="|: )(#[0-9a-f]{6})')
 
 
 def dark_where_the_page_is(svg: str) -> str:
     """Return a picture in the theme "course" that is in the theme "dark" where its page is dark.
 
-    A picture that has other colours, as of a photograph, stays as it is.
+    A picture that has other colours stays as it is. The pixels of a heat map stay in any case.
     """
     used = sorted(set(_COLOUR.findall(svg)))
-    counterparts = {one: dark for one in used if (dark := _dark_counterpart(one))}
-    if len(counterparts) < len(used):
+    if not all(_dark_counterpart(colour) for _, colour in used):
         return svg
     rules = [
-        f'.irviz [{attribute}="{one}"] {{ {attribute}: {dark} }}'
-        for one, dark in counterparts.items()
+        f"{_selector(attribute, sign, one)} {{ {attribute}: {_dark_counterpart(one)} !important }}"
+        for sign, one in used
         for attribute in ("fill", "stroke")
     ]
     style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
     root, end, content = svg.partition(">")
     return f"{root}{end}{style}{content}"
+
+
+def _selector(attribute: str, sign: str, colour: str) -> str:
+    """Return what selects the elements with a colour: Matplotlib's have it in their style."""
+    if sign == ": ":
+        return f'.irviz-drawing [style*="{attribute}: {colour}"]'
+    return f'.irviz [{attribute}="{colour}"]'
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import irviz
 import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
+from irviz.model.runs.array_diff import summarise
 from irviz.session.session import Session
 from irviz.session.visible_function import stage_view
 from irviz.view.theme import (
@@ -22,6 +24,7 @@ from irviz.view.theme import (
     page_css,
     system_css,
 )
+from irviz.view.values.charts import draw_chart
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"
 
@@ -86,3 +89,14 @@ def test_a_tint_becomes_the_dark_tint_of_the_same_share(share: float) -> None:
     shown = dark_where_the_page_is(f'<svg class="irviz"><rect fill="{light}" /></svg>')
     (found,) = re.findall(r" fill: (#[0-9a-f]{6})", shown)
     assert np.linalg.norm(oklab(found) - oklab(dark)) < 0.01
+
+
+@pytest.mark.parametrize("kind", ["histogram", "heat map"])
+def test_the_axes_and_words_of_a_chart_are_dark_too(kind: Literal["histogram", "heat map"]) -> None:
+    rng = np.random.default_rng(0)
+    array = rng.standard_normal((4, 8), np.float32)
+    shown = draw_chart(kind, array, summarise(array), "course", title="x")._repr_svg_()
+    style, _, chart = shown.partition("</style>")
+    used = re.findall(r"fill: (#[0-9a-f]{6})", chart)
+    assert used
+    assert all(f'.irviz-drawing [style*="fill: {one}"] {{ fill: #' in style for one in used)

@@ -49,7 +49,9 @@ def execute(path: Path) -> Any:
     import nbformat
 
     notebook = nbformat.read(path, as_version=4)
-    client = nbclient.NotebookClient(notebook, timeout=CELL_SECONDS)
+    client = nbclient.NotebookClient(
+        notebook, timeout=CELL_SECONDS, extra_arguments=["--log-level=ERROR"]
+    )
     try:
         with TemporaryDirectory() as folder:
             client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=folder)

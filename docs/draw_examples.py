@@ -1,7 +1,7 @@
 """Run the examples of the gallery and save what they show: `python docs/draw_examples.py FOLDER`.
 
-An example is a file in `docs/gallery`. It defines a `figure`, and may define a `session`, which is
-saved as an explorer, and a `text`. The session of the front page is saved too.
+An example is a file in `docs/gallery`. It may define a `figure`, a `session`, which is saved as an
+explorer, and a `text`. The session of the front page is saved too, with the results of its runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ EXAMPLES = sorted(Path(__file__).parent.glob("gallery/*.py"))
 def draw_example(path: Path, folder: Path) -> None:
     """Run an example and write its picture, its explorer and its text."""
     made = runpy.run_path(str(path), run_name=path.stem)
-    figure = made["figure"]
-    (folder / f"{path.stem}.svg").write_text(figure.svg, encoding="utf-8")
+    if "figure" in made:
+        (folder / f"{path.stem}.svg").write_text(made["figure"].svg, encoding="utf-8")
     if "session" in made:
         made["session"].save_html(folder / f"{path.stem}.html")
     if "text" in made:
@@ -28,7 +28,7 @@ def draw_example(path: Path, folder: Path) -> None:
 
 def main(folder: Path) -> None:
     """Write what the gallery and the front page show to a folder."""
-    fused_mlp().save_html(folder / "landing.html", run=True)
+    fused_mlp().save_html(folder / "explorer.html", run=True)
     for path in EXAMPLES:
         draw_example(path, folder)
 

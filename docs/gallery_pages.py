@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,9 @@ def entry_page(entry: Entry, *, has_explorer: bool, text: str) -> str:
 
 
 def _entries(section: Mapping[str, Any]) -> Iterator[Entry]:
+    for name, picture in section.get("screenshots", {}).items():
+        example = _example(FOLDER / f"{name}.py")
+        yield replace(example, picture=f"../../assets/{picture}", is_drawn=False)
     for name in section.get("examples", ()):
         yield _example(FOLDER / f"{name}.py")
     for name, title in section.get("figures", {}).items():

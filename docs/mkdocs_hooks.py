@@ -45,8 +45,10 @@ _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the notebooks and their solutions into the navigation, before the reference."""
     pages = [*(f"notebooks/{name}.md" for name in COURSE), "docs/solutions.md"]
-    titles = [next(iter(one)) for one in config.nav]
-    config.nav.insert(titles.index("Reference"), {"Notebooks": pages})
+    nav = list(config.nav or ())
+    titles = [next(iter(one)) for one in nav]
+    nav.insert(titles.index("Reference"), {"Notebooks": pages})
+    config.nav = nav
     return config
 
 
@@ -73,9 +75,18 @@ def on_page_markdown(markdown: str, **_: object) -> str:
 def on_post_page(output: str, *, page: Page, **_: object) -> str:
     """Return a page that loads nothing from the web; raise PluginError if it would."""
     own = get_relative_url("docs/worker_in_frame.js", page.url)
+    return _without_requests(output, page.file.src_uri, own)
+
+
+def on_post_template(output: str, *, template_name: str, **_: object) -> str:
+    """Return a page of the theme that loads nothing from the web, as that of a dead link."""
+    return _without_requests(output, template_name, "/docs/worker_in_frame.js")
+
+
+def _without_requests(output: str, name: str, own: str) -> str:
     html = output.replace("https://unpkg.com/iframe-worker/shim", own)
     if request := _REQUEST.search(html):
-        raise PluginError(f"{page.file.src_uri} would load something from the web: {request[0]}")
+        raise PluginError(f"{name} would load something from the web: {request[0]}")
     return html
 
 

@@ -84,6 +84,12 @@ def test_every_picture_of_a_page_is_there(site: Path) -> None:
     assert {(page, str(image)) for page, image in named if not image.exists()} == set()
 
 
+def test_no_page_would_load_something_from_the_web(site: Path) -> None:
+    loaded = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=[\"']?(?:https?:)?//")
+    found = [one.name for one in site.rglob("*.html") if loaded.search(one.read_text())]
+    assert found == []
+
+
 def test_each_entry_of_the_gallery_and_each_notebook_has_a_page_with_a_picture(site: Path) -> None:
     entries = [entry.name for section in read_sections() for entry in section.entries]
     pages = [site / f"docs/gallery/{name}.html" for name in entries]

@@ -51,7 +51,7 @@ def moving_picture() -> Figure:
     )
     title = "The MLP from stage to stage: " + ", ".join(name for name, _ in STAGES.values())
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="irviz" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="Arial, sans-serif" '
         f'font-size="15"><title>{escape(title)}</title><style>{STYLE}</style>{frames}</svg>\n'
     )
@@ -62,6 +62,6 @@ def _header(number: int, verdict: str) -> str:
     """Return the name of a stage, what it did, and whether its results are those of the first."""
     name, what = list(STAGES.values())[number]
     return (
-        f'<text x="16" y="24" fill="#1a1a1a"><tspan font-weight="bold">{name}</tspan>: {what}'
-        f'</text><text x="16" y="42" font-size="13" fill="#2e6b34">results: {verdict}</text>'
+        f'<text x="16" y="24" fill="#111111"><tspan font-weight="bold">{name}</tspan>: {what}'
+        f'</text><text x="16" y="42" font-size="13" fill="#06594a">results: {verdict}</text>'
     )

@@ -23,7 +23,7 @@ BANNED = {
 }
 _KINDS = {word: kind for kind, words in BANNED.items() for word in words.split()}
 _KINDS_OF_FILES = (".md", ".py", ".ipynb")
-_HIDDEN = re.compile(r"^```.*?^```$|<!--.*?-->|<[^>]*>", re.DOTALL | re.MULTILINE)
+_HIDDEN = re.compile(r"\A---$.*?^---$|^```.*?^```$|<!--.*?-->|<[^>]*>", re.DOTALL | re.MULTILINE)
 _EXAMPLE = re.compile(r"^ *>>> .*(\n *[^\s>].*)*", re.MULTILINE)
 _SECTION = re.compile(r"^ *(Args|Attributes|Raises|Returns|Yields|Examples?):$", re.MULTILINE)
 _ENTRY = re.compile(r"^ +\*{0,2}[\w.]+: ", re.MULTILINE)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 # A block that cannot run stands below a comment that says why: <!-- not run: it needs a server -->
 _BLOCK = re.compile(r"^(<!-- not run: .+ -->\n\n?)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SOLUTIONS = (ROOT / "docs/solutions.md").read_text(encoding="utf-8")
 _PATH = re.compile(r"`((?:[a-z_0-9]+/)+[a-z_0-9.]*)`")
 _LINK = re.compile(r"\]\(([\w./-]+\.(?:md|ipynb|svg|png|py))[)#]")
 
@@ -71,3 +72,24 @@ def test_the_reference_has_every_public_name():
     public = {name for name in irviz.__all__ if not name.endswith("Error")}
     assert public - listed == set(), "add them to a page in docs/reference"
     assert listed - public == {"errors"}
+
+
+def test_the_reference_has_every_method_of_a_session_and_begins_with_four():
+    pages = [ROOT / f"docs/reference/{name}.md" for name in ("session", "stages")]
+    text = "".join(path.read_text() for path in pages)
+    listed = re.findall(r"^::: irviz\.Session\.(\w+)$", text, re.MULTILINE)
+    assert listed[:4] == ["apply", "draw", "diff", "run"]
+    attributes = set(irviz.Session.__dataclass_fields__)
+    public = {name for name in dir(irviz.Session) if not name.startswith("_")} - attributes
+    assert sorted(listed) == sorted(public)
+
+
+def test_the_solutions_have_an_answer_to_every_exercise():
+    from irviz.course import check
+
+    solved = re.findall(
+        r"^assert check\.(\w+)\(.*\)\.mark is Mark\.RIGHT$", SOLUTIONS, re.MULTILINE
+    )
+    exercises = {name for name in vars(check) if hasattr(vars(check)[name], "__wrapped__")}
+    assert len(exercises) > 10
+    assert sorted(solved) == sorted(exercises)

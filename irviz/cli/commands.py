@@ -486,7 +486,7 @@ def add_upgrade(commands: Commands) -> None:
         "file", type=Path, metavar="FILE", help=".py, .ipynb, or .md, .rst, .txt with code"
     )
     parser.add_argument(
-        "-w", "--write", action="store_true", help="change the file instead of showing a diff"
+        "-w", "--write", action="store_true", help="write the changes to the file, too"
     )
     parser.add_argument(
         "--output", type=Path, metavar="OUT", help="write the result to this file instead"

@@ -21,7 +21,7 @@ from irviz.cli.commands import (
 )
 from irviz.version import __version__
 
-_COMMANDS = (
+COMMANDS = (
     add_demo,
     add_draw,
     add_open,
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"irviz {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in _COMMANDS:
+    for add in COMMANDS:
         add(commands)
     return parser
 

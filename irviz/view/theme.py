@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -267,27 +268,54 @@ def system_css() -> str:
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
-_COLOUR = re.compile(r'(?:fill|stroke)="(#[0-9a-f]{6})"')
+_COLOUR = re.compile(r'(?:fill|stroke)(="|: )(#[0-9a-f]{6})')
 
 
 def dark_where_the_page_is(svg: str) -> str:
     """Return a picture in the theme "course" that is in the theme "dark" where its page is dark.
 
-    A picture that has other colours, as of an overlay, stays as it is.
+    A picture that has other colours stays as it is. The pixels of a heat map stay in any case.
     """
-    light, dark = (_properties(THEMES[name]) for name in ("course", "dark"))
-    counterparts = {colour: dark[name] for name, colour in reversed(light.items())}
     used = sorted(set(_COLOUR.findall(svg)))
-    if not counterparts.keys() >= {*used}:
+    if not all(_dark_counterpart(colour) for _, colour in used):
         return svg
     rules = [
-        f'.irviz [{attribute}="{one}"] {{ {attribute}: {counterparts[one]} }}'
-        for one in used
+        f"{_selector(attribute, sign, one)} {{ {attribute}: {_dark_counterpart(one)} !important }}"
+        for sign, one in used
         for attribute in ("fill", "stroke")
     ]
     style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
     root, end, content = svg.partition(">")
     return f"{root}{end}{style}{content}"
+
+
+def _selector(attribute: str, sign: str, colour: str) -> str:
+    """Return what selects the elements with a colour: Matplotlib's have it in their style."""
+    if sign == ": ":
+        return f'.irviz-drawing [style*="{attribute}: {colour}"]'
+    return f'.irviz [{attribute}="{colour}"]'
+
+
+@cache
+def _dark_counterpart(colour: str) -> str:
+    """Return what a colour of the theme "course" is in the theme "dark", "" if it is none of it."""
+    light, dark = (_picture_colours(THEMES[name]) for name in ("course", "dark"))
+    if colour == _BLACK:  # the outlines of a slide
+        return dark["call-line"]
+    for name, one in light.items():
+        if one == colour:
+            return dark[name]
+    ends = [("tint-low", "tint-high")]
+    ends += [("background", f"{name}-change") for name in THEMES["course"].changes]
+    for start, end in ends:
+        share = _share(light[start], light[end], colour)
+        if share is not None:
+            return mix_colours(dark[start], dark[end], share)
+    return ""
+
+
+def _picture_colours(theme: Theme) -> dict[str, str]:
+    return _properties(theme) | {f"code-{part}": one for part, one in theme.code.items()}
 
 
 def _theme_of(names: Mapping[str, str]) -> Theme:
@@ -371,6 +399,18 @@ def mix_colours(start: str, end: str, fraction: float) -> str:
     curved = 1.055 * linear ** (1 / 2.4) - 0.055
     channels = 255 * np.where(linear <= 0.0031308, 12.92 * linear, curved)
     return "#" + "".join(f"{round(channel):02x}" for channel in channels.tolist())
+
+
+_ROUNDING = 0.004
+"""How far rounding to `#rrggbb` moves a colour in Oklab."""
+
+
+def _share(start: str, end: str, colour: str) -> float | None:
+    """Return the fraction with which `mix_colours` gives a colour, None if it gives others only."""
+    low, way = oklab(start), oklab(end) - oklab(start)
+    share = float((oklab(colour) - low) @ way / (way @ way))
+    distance = float(np.linalg.norm(oklab(colour) - low - share * way))
+    return share if 0 <= share <= 1 and distance < _ROUNDING else None
 
 
 def oklab(colour: str) -> NDArray[np.float64]:

@@ -5,13 +5,26 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
 
 import irviz
 import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
+from irviz.model.runs.array_diff import summarise
 from irviz.session.session import Session
 from irviz.session.visible_function import stage_view
-from irviz.view.theme import THEMES, dark_where_the_page_is, page_css, system_css
+from irviz.view.theme import (
+    THEMES,
+    dark_where_the_page_is,
+    mix_colours,
+    oklab,
+    page_css,
+    system_css,
+)
+from irviz.view.values.charts import draw_chart
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"
 
@@ -57,3 +70,33 @@ def test_a_notebook_shows_a_picture_dark_where_its_page_is_dark_and_a_saved_one_
 def test_a_picture_with_colours_of_its_own_is_shown_as_it_is() -> None:
     svg = irviz.draw(MyModule).svg.replace("#cfe8c9", "#123456")
     assert dark_where_the_page_is(svg) == svg
+
+
+FIGURES = sorted((Path(__file__).parents[2] / "assets").glob("**/*.svg"))
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_every_figure_of_the_course_has_dark_colours_too(path: Path) -> None:
+    """Slides with black outlines, code, loop nests with tinted lines, and overlays."""
+    style = dark_where_the_page_is(path.read_text(encoding="utf-8")).partition("</style>")[0]
+    assert "@media (prefers-color-scheme: dark) {" in style
+    assert ".irviz [fill" in style
+
+
+@pytest.mark.parametrize("share", [0, 0.25, 1])
+def test_a_tint_becomes_the_dark_tint_of_the_same_share(share: float) -> None:
+    light, dark = (mix_colours(*THEMES[name].tints, share) for name in ("course", "dark"))
+    shown = dark_where_the_page_is(f'<svg class="irviz"><rect fill="{light}" /></svg>')
+    (found,) = re.findall(r" fill: (#[0-9a-f]{6})", shown)
+    assert np.linalg.norm(oklab(found) - oklab(dark)) < 0.01
+
+
+@pytest.mark.parametrize("kind", ["histogram", "heat map"])
+def test_the_axes_and_words_of_a_chart_are_dark_too(kind: Literal["histogram", "heat map"]) -> None:
+    rng = np.random.default_rng(0)
+    array = rng.standard_normal((4, 8), np.float32)
+    shown = draw_chart(kind, array, summarise(array), "course", title="x")._repr_svg_()
+    style, _, chart = shown.partition("</style>")
+    used = re.findall(r"fill: (#[0-9a-f]{6})", chart)
+    assert used
+    assert all(f'.irviz-drawing [style*="fill: {one}"] {{ fill: #' in style for one in used)

@@ -9,15 +9,19 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import tvm_ffi
 from tvm import ir, relax, s_tir, te, tirx
 
 from irviz.course.check.answers import (
     WrongAnswerError,
     call_answer,
     exercise,
+    expect_callable,
     expect_close,
     expect_module,
     expressions,
+    named,
+    operator,
     operators,
     random_arrays,
     run,
@@ -31,7 +35,7 @@ from irviz.ir.statements import used_vars, walk_statements
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session
 
-_SIZES = (128, 7)
+_SIZES = (1, 7, 128, 1000)
 
 
 @exercise(
@@ -42,8 +46,13 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
     """Check a PrimFunc that computes a leaky ReLU."""
     if not isinstance(answer, tirx.PrimFunc):
         raise WrongAnswerError(
-            f"The answer is {type(answer).__name__}: {answer!r}.",
+            f"The answer is {named(answer)}.",
             "relu0 of MyModule is a PrimFunc to begin with: MyModule['relu0'].",
+        )
+    if len(answer.params) != 2:
+        raise WrongAnswerError(
+            f"The PrimFunc has {len(answer.params)} parameters.",
+            "Like relu0 it takes two: it reads X, and writes Y.",
         )
     module = ir.IRModule({"leaky_relu": answer})
     for size in _SIZES:
@@ -56,7 +65,10 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
             f"Y, for n = {size},",
             "Negative numbers are not 0 now, but a tenth of what they were.",
         )
-    return f"It computes max(x, 0.1x), for n = {' and n = '.join(map(str, _SIZES))}."
+    return f"It computes max(x, 0.1x), for n = {', '.join(map(str, _SIZES))}."
+
+
+_RESOLUTIONS = {Resolution.PRIM_FUNC: "PrimFunc"}
 
 
 @exercise(
@@ -70,9 +82,10 @@ def other_mixture(answer: ir.IRModule) -> str:
     session = Session(expect_module(answer), params=mlp_params(), inputs=images)
     calls = [node for node in session.graph().nodes if node.callee]
     found = [node.resolution for node in calls]
-    if found != [Resolution.LIBRARY, Resolution.PRIM_FUNC, Resolution.PRIM_FUNC]:
+    mixed = [Resolution.LIBRARY, Resolution.PRIM_FUNC, Resolution.PRIM_FUNC]
+    if found != mixed or calls[0].callee != "env.linear":
         words = ", ".join(
-            f"{node.callee} ({node.resolution.value.replace('_', ' ')})"
+            f"{node.callee} ({_RESOLUTIONS.get(node.resolution, node.resolution.value)})"
             for node in calls
             if node.resolution
         )
@@ -107,7 +120,7 @@ def te_linear(answer: Callable[..., Any]) -> str:
         made = call_answer(answer, *inputs)
         if not isinstance(made, te.Tensor):
             raise WrongAnswerError(
-                f"The answer returned {type(made).__name__}: {made!r}.",
+                f"The answer returned {named(made)}.",
                 "te.compute(shape, lambda i, j: …) makes a tensor; return it.",
             )
         prim_func = call_answer(te.create_prim_func, [*inputs, made])
@@ -137,7 +150,7 @@ def leaky_relu_rule(answer: Callable[..., Any]) -> str:
                 value = call_answer(answer, builder, [parameter], layer)
                 if not isinstance(value, relax.Var):
                     raise WrongAnswerError(
-                        f"The rule returned {type(value).__name__}: {value!r}.",
+                        f"The rule returned {named(value)}.",
                         "builder.emit(…) and builder.emit_te(…) return a variable; return it.",
                     )
                 result = builder.emit_output(value)
@@ -178,7 +191,24 @@ def pure_calls(answer: ir.IRModule) -> str:
 def fused_pipeline(answer: Callable[..., Any]) -> str:
     """Check a pass that lowers the MLP and fuses its layers."""
     made = transform(answer, MyModuleHighLevel)
-    found = operators(made, "main")
+    _expect_few_calls(made)
+    _expect_scores(made)
+    arrays = random_arrays(0, x=(1, 6), w0=(5, 6), b0=(5,), w1=(3, 5), b1=(3,))
+    small = _module(_small_mlp, arrays)
+    made_of_small = transform(answer, small)
+    _expect_few_calls(made_of_small)
+    types, made_types = (
+        [each.ty for each in module["main"].params] for module in (small, made_of_small)
+    )
+    hint = "A pass makes its module from the one that it gets: is there a ready one in the answer?"
+    if not tvm_ffi.structural_equal(types, made_types):
+        raise WrongAnswerError("Given another network, the answer gave other parameters.", hint)
+    expect_close(run(made_of_small, arrays), run(small, arrays), "Another network", hint)
+    return f"main has {_named(operators(made, 'main'))}, and computes what the MLP computes."
+
+
+def _expect_few_calls(module: ir.IRModule) -> None:
+    found = operators(module, "main")
     if set(found) != {_CALL_TIR}:
         raise WrongAnswerError(
             f"main has {_named(found)}.",
@@ -189,8 +219,13 @@ def fused_pipeline(answer: Callable[..., Any]) -> str:
             f"main has {_named(found)}.",
             "FuseOps fuses only what AnnotateTIROpPattern has looked at before.",
         )
-    _expect_scores(made)
-    return f"main has {_named(found)}, and computes what the MLP computes."
+
+
+def _small_mlp(
+    x: relax.Var, w0: relax.Var, b0: relax.Var, w1: relax.Var, b1: relax.Var
+) -> relax.Expr:
+    hidden = _OPS.nn.relu(_OPS.add(_OPS.matmul(x, _OPS.permute_dims(w0)), b0))
+    return _OPS.add(_OPS.matmul(hidden, _OPS.permute_dims(w1)), b1)
 
 
 def _expect_scores(module: ir.IRModule) -> None:
@@ -224,7 +259,10 @@ _ROUNDING = 5e-3
 )
 def half_weights(answer: Callable[..., Any]) -> str:
     """Check a pass that stores the weights of the MLP in float16."""
-    made = transform(answer, _bound_mlp())
+    return f"The weights take half the memory. {_expect_of_mlps(answer, _expect_half_constants)}"
+
+
+def _expect_half_constants(made: ir.IRModule) -> None:
     kept = [one.ty.dtype for one in expressions(made, ir.GenericConst)]
     if len(kept) != len(mlp_params()) or {*map(str, kept)} != {"float16"}:
         raise WrongAnswerError(
@@ -232,12 +270,13 @@ def half_weights(answer: Callable[..., Any]) -> str:
             "visit_generic_const_ gets each constant; constant.value.numpy() is its array.",
         )
     for call in expressions(made, ir.Call):
-        if call.op.name != "relax.astype" and str(call.ty.dtype) != "float32":
-            raise WrongAnswerError(
-                f"{call.op.name} computes in {call.ty.dtype}.",
-                "What takes the place of a constant has to be float32: cast it back.",
-            )
-    return f"The weights take half the memory. {_expect_rounded_scores(made)}"
+        if isinstance(call.op, ir.Op) and call.op.name != "relax.astype":
+            for verb, one in (("computes in", call), *(("takes", each) for each in call.args)):
+                if str(getattr(one.ty, "dtype", "")) == "float16":
+                    raise WrongAnswerError(
+                        f"{call.op.name} {verb} float16.",
+                        "What takes the place of a constant has to be float32: cast it back.",
+                    )
 
 
 @exercise(
@@ -247,11 +286,14 @@ def half_weights(answer: Callable[..., Any]) -> str:
 )
 def exact_sums(answer: Callable[..., Any]) -> str:
     """Check a pass that casts the operands of products, but not their results."""
-    made = transform(answer, _bound_mlp())
-    products = [call for call in expressions(made, ir.Call) if call.op.name == "relax.matmul"]
+    return f"Both products add up in float32. {_expect_of_mlps(answer, _expect_exact_products)}"
+
+
+def _expect_exact_products(made: ir.IRModule) -> None:
+    products = [call for call in expressions(made, ir.Call) if operator(call) == "relax.matmul"]
     if len(products) != 2:
         raise WrongAnswerError(
-            f"The module has {operators(made)['relax.matmul']} matmul.",
+            f"The module has {len(products)} matmul.",
             "Leave the products in, and cast their operands.",
         )
     for call in products:
@@ -261,35 +303,63 @@ def exact_sums(answer: Callable[..., Any]) -> str:
                 f"A matmul takes {' and '.join(given)}, and gives {call.ty.dtype}.",
                 "matmul has an out_dtype, and so has ToMixedPrecision.",
             )
-    return f"Both products add up in float32. {_expect_rounded_scores(made)}"
 
 
-def _bound_mlp() -> ir.IRModule:
-    return relax.transform.BindParams("main", mlp_params())(MyModuleHighLevel)
+def _expect_of_mlps(answer: Callable[..., Any], expect: Callable[[ir.IRModule], None]) -> str:
+    """Check what a pass makes of the MLP with its weights and with others.
 
-
-def _expect_rounded_scores(module: ir.IRModule) -> str:
-    """Return how far the scores of some digits are from those in float32."""
+    Returns:
+        How far the scores of a digit are from those in float32.
+    """
     image = {"x": digits().images[:1]}
-    expected = run(_bound_mlp(), image)
-    error = float(np.abs(run(module, image) - expected).max() / np.abs(expected).max())
-    if not error <= _ROUNDING:
-        raise WrongAnswerError(
-            f"The scores of a digit differ by {error:.1%} of the largest.",
-            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in their place?",
-        )
-    return f"The scores of a digit differ by {error:.2%} of the largest."
+    errors = []
+    weights = mlp_params()
+    others = {name: np.ascontiguousarray(array[::-1]) for name, array in weights.items()}
+    for given, params, hint in (
+        (
+            "",
+            weights,
+            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in place?",
+        ),
+        ("Given other weights: ", others, "A pass makes its module from the one that it gets."),
+    ):
+        bound = relax.transform.BindParams("main", params)(MyModuleHighLevel)
+        made = transform(answer, bound)
+        expect(made)
+        scores = run(bound, image)
+        error = float(np.abs(run(made, image) - scores).max() / np.abs(scores).max())
+        if not error <= _ROUNDING:
+            raise WrongAnswerError(
+                f"{given}The scores of a digit differ by {error:.1%} of the largest.", hint
+            )
+        errors.append(error)
+    return f"The scores of a digit differ by {errors[0]:.2%} of the largest."
 
 
 _OPS: Final = relax.op
 
-_SUMS: Final[dict[str, Callable[..., Any]]] = {
-    "x * y + z": lambda op, x, y, z: op.add(op.multiply(x, y), z),
-    "z + x * y": lambda op, x, y, z: op.add(z, op.multiply(x, y)),
-    "x * y + y * z": lambda op, x, y, z: op.add(op.multiply(x, y), op.multiply(y, z)),
-    "(x + y) * z": lambda op, x, y, z: op.multiply(op.add(x, y), z),
+
+class _Sum(NamedTuple):
+    """An expression, written once for Relax's operators and for NumPy's functions.
+
+    Attributes:
+        fused: How many ewise_fma it is to become.
+        products: How many multiply are to stay.
+    """
+
+    build: Callable[..., Any]
+    fused: int
+    products: int
+
+
+_SUMS: Final = {
+    "x * y + z": _Sum(lambda op, x, y, z: op.add(op.multiply(x, y), z), 1, 0),
+    "z + x * y": _Sum(lambda op, x, y, z: op.add(z, op.multiply(x, y)), 1, 0),
+    "x * y + y * z": _Sum(lambda op, x, y, z: op.add(op.multiply(x, y), op.multiply(y, z)), 1, 1),
+    "(x + y) * z": _Sum(lambda op, x, y, z: op.multiply(op.add(x, y), z), 0, 1),
+    "x + y + z": _Sum(lambda op, x, y, z: op.add(op.add(x, y), z), 0, 0),
+    "x * y - z": _Sum(lambda op, x, y, z: op.subtract(op.multiply(x, y), z), 0, 1),
 }
-"""Each written once, for Relax's operators and for NumPy's functions."""
 
 
 @exercise(
@@ -300,7 +370,7 @@ _SUMS: Final[dict[str, Callable[..., Any]]] = {
 def multiply_add(answer: Callable[..., Any]) -> str:
     """Check a pass that fuses x * y + z and z + x * y."""
     arrays = random_arrays(0, x=(3, 4), y=(3, 4), z=(3, 4))
-    for text, build in _SUMS.items():
+    for text, (build, fused, products) in _SUMS.items():
         made = transform(answer, _module(lambda *inputs, build=build: build(_OPS, *inputs), arrays))
         lowered = relax.transform.LegalizeOps({"relax.ewise_fma": _lower_fma})(made)
         expect_close(
@@ -310,14 +380,19 @@ def multiply_add(answer: Callable[..., Any]) -> str:
             "ewise_fma(a, b, c) is a * b + c: which variable belongs in which place?",
         )
         found = operators(made, "main")
-        wanted = 0 if text.startswith("(") else 1
-        if found["relax.ewise_fma"] != wanted:
+        if found["relax.ewise_fma"] != fused:
             raise WrongAnswerError(
                 f"{text} became {found['relax.ewise_fma']} ewise_fma and has "
                 f"{found['relax.add']} add.",
                 "Look up the value of each operand: the product can be args[0] or args[1]."
-                if wanted
+                if fused
                 else "Only an addition of a product may be rewritten.",
+            )
+        if found["relax.multiply"] != products:
+            raise WrongAnswerError(
+                f"{text} has {found['relax.multiply']} multiply after the pass, not {products}.",
+                "Nobody needs a product any more that went into ewise_fma: "
+                "relax.analysis.remove_all_unused takes it out.",
             )
     return "All sums of a product are one ewise_fma, and all results are as before."
 
@@ -397,10 +472,10 @@ def loop_order(answer: Callable[..., Any]) -> str:
     sums = _sums(
         _schedule(answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128))
     )
-    order = [axis for loop in sums.loops for axis in loop.axes]
+    order = [" and ".join(loop.axes) or "nothing" for loop in sums.loops]
     if order != ["vi", "vk", "vj"]:
         raise WrongAnswerError(
-            f"From outside to inside, the loops of Y run over {', '.join(order)}.",
+            f"From outside to inside, the {len(order)} loops of Y run over {', '.join(order)}.",
             "get_loops(block) has the loops i, j and k; reorder takes them as they are to be.",
         )
     return "The loops are i, k, j: B and Y are walked through row by row. The result is equal."
@@ -430,6 +505,14 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
             inner.statement.kind == tirx.ForKind.VECTORIZED,
             f"The loops of matmul are {kinds}.",
             "The innermost loop must not be the sum: reorder first, then vectorize.",
+        ),
+        *(
+            (
+                int(loop.statement.extent) > 1,
+                f"The {word} loop {loop.statement.loop_var.name} has one step only.",
+                "There is nothing to share out: give the loop more steps when you split.",
+            )
+            for word, loop in (("parallel", outer), ("vectorized", inner))
         ),
         (
             sums.block.init is None,
@@ -465,6 +548,7 @@ def _schedule(
     answer: Callable[..., Any], prim_func: tirx.PrimFunc, shape: tuple[int, ...]
 ) -> tirx.PrimFunc:
     """Return the function as the answer schedules it; it has to compute max(A @ B, 0)."""
+    expect_callable(answer)
     arrays = random_arrays(0, A=shape, B=shape)
     session = Session(ir.IRModule({"program": prim_func}), inputs=arrays)
     session = call_answer(session.schedule, "program", answer)

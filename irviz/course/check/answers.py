@@ -47,8 +47,8 @@ def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
 
 
 def expect_callable(answer: object) -> None:
-    """Raise WrongAnswerError unless an answer can be called."""
-    if not callable(answer):
+    """Raise WrongAnswerError unless an answer can be called from Python."""
+    if not callable(answer) or isinstance(answer, ir.BaseFunc):
         raise WrongAnswerError(
             f"The answer is {named(answer)}.", "It has to be something to call, such as a function."
         )

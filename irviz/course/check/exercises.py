@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import tvm_ffi
+from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, te, tirx
 
 from irviz.course.check.answers import (
@@ -29,9 +30,10 @@ from irviz.course.check.answers import (
 )
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModuleHighLevel
-from irviz.course.te_functions import batch_matmul_relu
+from irviz.course.te_functions import batch_matmul_relu, vector_add
 from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.statements import used_vars, walk_statements
+from irviz.ir.symbolic_shapes import evaluate_dim
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session
 
@@ -470,7 +472,9 @@ def _lower_fma(builder: relax.BlockBuilder, call: ir.Call) -> relax.Expr:
 def loop_order(answer: Callable[..., Any]) -> str:
     """Check a schedule of mm_relu that reorders the loops of block Y."""
     sums = _sums(
-        _schedule(answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128))
+        _schedule_product(
+            answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128)
+        )
     )
     order = [" and ".join(loop.axes) or "nothing" for loop in sums.loops]
     if order != ["vi", "vk", "vj"]:
@@ -488,13 +492,10 @@ def loop_order(answer: Callable[..., Any]) -> str:
 )
 def batch_schedule(answer: Callable[..., Any]) -> str:
     """Check a schedule of a batch of matrix products with a ReLU."""
-    scheduled = _schedule(answer, batch_matmul_relu(), (4, 32, 32))
+    scheduled = _schedule_product(answer, batch_matmul_relu(), (4, 32, 32))
     sums = _sums(scheduled)
     outer, inner = sums.loops[0], sums.loops[-1]
-    kinds = ", ".join(
-        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
-        for loop in sums.loops
-    )
+    kinds = _kinds(sums.loops)
     for is_done, given, hint in (
         (
             outer.statement.kind == tirx.ForKind.PARALLEL and "v_n" in outer.axes,
@@ -537,19 +538,36 @@ class _Loop(NamedTuple):
     axes: tuple[str, ...]
 
 
-class _Sums(NamedTuple):
-    """The block with a reduction axis, and the loops around it, from outside."""
+class _Nest(NamedTuple):
+    """A block, and the loops around it, from outside."""
 
     block: s_tir.SBlock
     loops: tuple[_Loop, ...]
 
 
-def _schedule(
+def _kinds(loops: tuple[_Loop, ...]) -> str:
+    return ", ".join(
+        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
+        for loop in loops
+    )
+
+
+def _schedule_product(
     answer: Callable[..., Any], prim_func: tirx.PrimFunc, shape: tuple[int, ...]
 ) -> tirx.PrimFunc:
-    """Return the function as the answer schedules it; it has to compute max(A @ B, 0)."""
-    expect_callable(answer)
+    """Return a function of max(A @ B, 0) as the answer schedules it."""
     arrays = random_arrays(0, A=shape, B=shape)
+    return _schedule(answer, prim_func, arrays, np.maximum(arrays["A"] @ arrays["B"], 0))
+
+
+def _schedule(
+    answer: Callable[..., Any],
+    prim_func: tirx.PrimFunc,
+    arrays: dict[str, NDArray[np.float32]],
+    expected: NDArray[np.float32],
+) -> tirx.PrimFunc:
+    """Return the function as the answer schedules it; it has to compute what is expected."""
+    expect_callable(answer)
     session = Session(ir.IRModule({"program": prim_func}), inputs=arrays)
     session = call_answer(session.schedule, "program", answer)
     if len(session.stages) == 1:
@@ -559,7 +577,7 @@ def _schedule(
         )
     expect_close(
         session.run().outputs[0][0],
-        np.maximum(arrays["A"] @ arrays["B"], 0),
+        expected,
         "The scheduled program",
         "Take out the primitives one by one: which of them changes the result?",
     )
@@ -567,27 +585,139 @@ def _schedule(
     return scheduled
 
 
-def _sums(prim_func: tirx.PrimFunc) -> _Sums:
+def _sums(prim_func: tirx.PrimFunc) -> _Nest:
+    """Return the block with a reduction axis."""
     found = [
-        stmt
-        for stmt, _ in walk_statements(prim_func.body)
-        if isinstance(stmt, s_tir.SBlockRealize)
-        and any(axis.iter_type == tirx.IterVar.CommReduce for axis in stmt.block.iter_vars)
+        nest
+        for nest in _nests(prim_func)
+        if any(axis.iter_type == tirx.IterVar.CommReduce for axis in nest.block.iter_vars)
     ]
     if len(found) != 1:
         raise WrongAnswerError(
             f"There are {len(found)} blocks that add to a sum.",
             "Leave the sums in one block: rfactor is not needed here.",
         )
-    (realize,) = found
-    loops = []
-    for loop in _loops(prim_func, realize.block.name_hint):
-        axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
-        loops.append(_Loop(loop, tuple(over)))
-    return _Sums(realize.block, tuple(loops))
+    return found[0]
+
+
+def _nests(prim_func: tirx.PrimFunc) -> list[_Nest]:
+    """Return the blocks with axes, and the loops around them."""
+    nests = []
+    for realize, _ in walk_statements(prim_func.body):
+        if isinstance(realize, s_tir.SBlockRealize) and realize.block.iter_vars:
+            loops = []
+            for loop in _loops(prim_func, realize.block.name_hint):
+                axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+                over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
+                loops.append(_Loop(loop, tuple(over)))
+            nests.append(_Nest(realize.block, tuple(loops)))
+    return nests
 
 
 def _loops(prim_func: tirx.PrimFunc, block: str) -> list[tirx.For]:
     schedule = s_tir.Schedule(prim_func)
     return [schedule.get(loop) for loop in schedule.get_loops(schedule.get_sblock(block))]
+
+
+_AXES = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduction"}
+
+
+@exercise(
+    "A row for all",
+    "A PrimFunc of A (16, 32), B (32,) and C (16, 32) that writes A[i, j] + B[j], in a block whose "
+    "axes say that all its iterations are independent.",
+)
+def add_row(answer: tirx.PrimFunc) -> str:
+    """Check a PrimFunc that adds a vector to each row of a matrix."""
+    if not isinstance(answer, tirx.PrimFunc):
+        raise WrongAnswerError(
+            f"The answer is {named(answer)}.", "@T.prim_func(s_tir=True) makes a PrimFunc."
+        )
+    if len(answer.params) != 3:
+        raise WrongAnswerError(
+            f"The PrimFunc has {len(answer.params)} parameters.",
+            "It takes three: it reads A and B, and writes C.",
+        )
+    a, b = random_arrays(0, A=(16, 32), B=(32,)).values()
+    names = [each.name for each in answer.params]
+    expect_close(
+        run(ir.IRModule({"add_row": answer}), {names[0]: a, names[1]: b}, "add_row"),
+        a + b,
+        "C",
+        "Every row gets the same B: which of the two axes does B have?",
+    )
+    nests = _nests(answer)
+    if not nests:
+        raise WrongAnswerError(
+            "The PrimFunc has no block with axes.",
+            "with T.sblock(…) and T.axis.remap(…) say what the loops alone do not.",
+        )
+    for nest in nests:
+        for number, loop in enumerate(nest.loops):
+            schedule = s_tir.Schedule(answer)
+            block = schedule.get_sblock(nest.block.name_hint)
+            try:
+                schedule.parallel(schedule.get_loops(block)[number])
+            except s_tir.ScheduleError as refused:
+                axes = ", ".join(
+                    f"{axis.var.name} {_AXES.get(axis.iter_type, 'opaque')}"
+                    for axis in nest.block.iter_vars
+                )
+                raise WrongAnswerError(
+                    f"TVM will not run the loop {loop.statement.loop_var.name} in parallel. The "
+                    f"axes of the block are {axes}.",
+                    'No element of C needs another one, so each axis is spatial: "S" in remap.',
+                ) from refused
+    return "It adds B to each row of A, and TVM may run its loops in any order, or in parallel."
+
+
+@exercise(
+    "Three loops",
+    "A schedule of the vector addition with three loops: the outermost of 4 steps and parallel, "
+    "the innermost of 16 neighbours and vectorized.",
+)
+def three_loops(answer: Callable[..., Any]) -> str:
+    """Check a schedule that cuts the loop of a vector addition into three."""
+    arrays = random_arrays(0, A=(1024,), B=(1024,))
+    scheduled = _schedule(answer, vector_add(), arrays, arrays["A"] + arrays["B"])
+    nests = _nests(scheduled)
+    if len(nests) != 1 or len(nests[0].loops) != 3:
+        found = " and ".join(str(len(nest.loops)) for nest in nests)
+        raise WrongAnswerError(
+            f"Loops around the block: {found or 'none'}.",
+            "split(loop, factors=[4, None, 16]) makes three of one.",
+        )
+    loops = [loop.statement for loop in nests[0].loops]
+    kinds = [tirx.ForKind(loop.kind) for loop in loops]
+    if kinds != [tirx.ForKind.PARALLEL, tirx.ForKind.SERIAL, tirx.ForKind.VECTORIZED]:
+        raise WrongAnswerError(
+            f"The loops are {_kinds(nests[0].loops)}.",
+            "parallel takes the first of the three, vectorize the last.",
+        )
+    steps = [int(loop.extent) for loop in loops]
+    if steps != [4, 16, 16]:
+        raise WrongAnswerError(
+            f"The loops have {', '.join(map(str, steps))} steps.",
+            "The factors of split are the steps, from outside; one of them may be None.",
+        )
+    if _step(scheduled, loops[-1]) != 1:
+        raise WrongAnswerError(
+            f"The steps of {loops[-1].loop_var.name} are {_step(scheduled, loops[-1])} apart.",
+            "The last loop of a split visits neighbours: do not reorder it.",
+        )
+    return f"The loops are {_kinds(nests[0].loops)}. The result is equal."
+
+
+def _step(prim_func: tirx.PrimFunc, loop: tirx.For) -> int:
+    """Return how far apart two steps of a loop are on the only axis of the only block."""
+    (realize,) = (
+        each
+        for each, _ in walk_statements(prim_func.body)
+        if isinstance(each, s_tir.SBlockRealize) and each.block.iter_vars
+    )
+    (value,) = realize.iter_values
+    start = {var.name: 0 for var in used_vars(value)}
+    first, second = (
+        evaluate_dim(value, {**start, loop.loop_var.name: step}) or 0 for step in (0, 1)
+    )
+    return second - first

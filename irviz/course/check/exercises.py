@@ -250,6 +250,9 @@ def _named(found: Counter[str]) -> str:
     return ", ".join(counts).replace("GlobalVar", "calls of functions") or "no call at all"
 
 
+_CLASSES = 10
+"""The digits, so many are the results of the last layer."""
+
 _ROUNDING = 5e-3
 """The largest error that float16 explains, in units of the largest score."""
 
@@ -283,12 +286,13 @@ def _expect_half_constants(made: ir.IRModule) -> None:
 
 @exercise(
     "Exact sums",
-    "A pass after which both matmul of the MLP take float16 and give float32, and the scores are "
-    "those of before but for rounding.",
+    "A pass after which the matmul of the first layer takes float16 and gives float32, the one of "
+    "the last layer takes float32, and the scores are those of before but for rounding.",
 )
 def exact_sums(answer: Callable[..., Any]) -> str:
-    """Check a pass that casts the operands of products, but not their results."""
-    return f"Both products add up in float32. {_expect_of_mlps(answer, _expect_exact_products)}"
+    """Check a pass that casts the operands of one product, but not its result."""
+    rounded = _expect_of_mlps(answer, _expect_exact_products)
+    return f"The first product takes float16 and adds up in float32. {rounded}"
 
 
 def _expect_exact_products(made: ir.IRModule) -> None:
@@ -296,14 +300,18 @@ def _expect_exact_products(made: ir.IRModule) -> None:
     if len(products) != 2:
         raise WrongAnswerError(
             f"The module has {len(products)} matmul.",
-            "Leave the products in, and cast their operands.",
+            "Leave the products in, and cast operands.",
         )
     for call in products:
         given = [str(each.ty.dtype) for each in call.args]
-        if given != ["float16", "float16"] or str(call.ty.dtype) != "float32":
+        is_last = int(call.ty.shape.values[-1]) == _CLASSES
+        layer, wanted = ("last", "float32") if is_last else ("first", "float16")
+        if given != [wanted, wanted] or str(call.ty.dtype) != "float32":
             raise WrongAnswerError(
-                f"A matmul takes {' and '.join(given)}, and gives {call.ty.dtype}.",
-                "matmul has an out_dtype, and so has ToMixedPrecision.",
+                f"The matmul of the {layer} layer takes {' and '.join(given)}, and gives "
+                f"{call.ty.dtype}.",
+                "ToMixedPrecision treats all alike; a mutator can look at the shape of each call. "
+                "matmul has an out_dtype.",
             )
 
 

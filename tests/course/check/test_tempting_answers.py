@@ -21,7 +21,7 @@ from tests.course.check.test_find_the_pass import halving
 from tests.course.check.test_graph_optimisation import fuse, use_fma
 from tests.course.check.test_inside_compile import pipeline
 from tests.course.check.test_integration import leaky, linear
-from tests.course.check.test_mixed_precision import store
+from tests.course.check.test_mixed_precision import half_products, store
 
 pytestmark = pytest.mark.worker
 
@@ -282,27 +282,13 @@ def on_ready(step):
     return lambda _: step(ready)
 
 
-@relax.expr_functor.mutator
-class HalfProducts(relax.PyExprMutator):
-    def visit_call_(self, call):
-        call = self.visit_expr_post_order(call)
-        if getattr(call.op, "name", "") != "relax.matmul":
-            return call
-        halves = [self.builder_.emit(relax.op.astype(each, "float16")) for each in call.args]
-        return relax.op.matmul(*halves, out_dtype="float32")
-
-
-def half_products(mod):
-    return IRModule({"main": HalfProducts(mod).visit_expr(mod["main"])})
-
-
-EXACT = transform.ToMixedPrecision(out_dtype="float32")
+EXACT = half_products(128)
 HALF = (
     Case("half_weights", "a product in a function of its own", then(store(), outlined)),
     Case("half_weights", "lowered after it", then(store(), transform.LegalizeOps())),
-    Case("half_weights", "products of float16", then(store(), half_products), "float16"),
+    Case("half_weights", "products of float16", then(store(), half_products(10, 128)), "float16"),
     Case("half_weights", "casts folded again", then(store(), transform.FoldConstant()), "float32"),
-    Case("half_weights", "mixed precision", EXACT, "float32"),
+    Case("half_weights", "operands of a product", EXACT, "float32"),
     Case("half_weights", "another MLP", on_ready(store()), "Given other weights"),
     Case("half_weights", "weights that are zero", store(scale=0), "of the largest"),
     Case("half_weights", "no main", lambda _: IRModule(), "gone"),
@@ -310,7 +296,7 @@ HALF = (
     Case("half_weights", "a pair", lambda mod: (store()(mod), 1), "tuple"),
 )
 SUMS = (
-    Case("exact_sums", "by hand", half_products),
+    Case("exact_sums", "the other layer", half_products(10), "first layer takes float32"),
     Case("exact_sums", "a product in a function of its own", then(EXACT, outlined)),
     Case(
         "exact_sums",

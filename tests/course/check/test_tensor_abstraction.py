@@ -98,7 +98,10 @@ def test_a_loop_is_cut_into_three(answer):
         (three(8, None, 16), "8, 8, 16 steps"),
         (three(1, None, 16), "1, 64, 16 steps"),
         (three(4, 16, None, order=(0, 2, 1)), "are 16 apart"),
-        (lambda sch: sch.split(sch.get_loops(sch.get_sblock("C"))[0], [64, 16]), "around the block: 2"),
+        (
+            lambda sch: sch.split(sch.get_loops(sch.get_sblock("C"))[0], [64, 16]),
+            "around the block: 2",
+        ),
         (lambda sch: sch.get_sblock("Y"), "raised ScheduleError"),
         (lambda sch: sch.parallel(sch.get_loops(sch.get_sblock("C"))[0]), "around the block: 1"),
         (vector_add(), "The answer is PrimFunc."),

@@ -107,7 +107,12 @@ def expressions(module: ir.IRModule, kind: type[Any], function: str = "") -> lis
 def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[Any]:
     """Run a function of a module, in the worker, and return its output."""
     session = Session(module, function=function, inputs=dict(inputs), seconds=RUN_SECONDS)
-    output: NDArray[Any] = session.run().outputs[0][0]
+    outputs = session.run().outputs
+    if not outputs:
+        raise WrongAnswerError(
+            f"{function} gives no array.", "It has to return what it did before the answer."
+        )
+    output: NDArray[Any] = outputs[0][0]
     return output
 
 

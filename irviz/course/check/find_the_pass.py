@@ -23,6 +23,8 @@ from irviz.transforms.simpler_modules import count_bindings
 
 _COUNTS = (1, 2, 7, 60)
 """Numbers of passes."""
+_PATIENCE = 1000
+"""The number of questions after which an answer is stopped."""
 _MOST_BINDINGS = 2
 
 
@@ -52,6 +54,11 @@ class _Pipeline:
                 "// divides whole numbers: (low + high) // 2.",
             )
         self.asked.append(int(passes))
+        if len(self.asked) > _PATIENCE:
+            raise WrongAnswerError(
+                f"holds was asked {len(self.asked)} times, and there is no end.",
+                "Does each question leave fewer passes than before?",
+            )
         if not self._low < passes < self._high:
             return passes <= self._low
         right = self._decide(self._low, passes, self._high)

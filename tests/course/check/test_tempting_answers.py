@@ -366,6 +366,14 @@ def mutated(mutator, clean):
     return mutate
 
 
+def returns_nothing(mod):
+    builder = relax.BlockBuilder()
+    parameters = [relax.Var(each.name, each.ty) for each in mod["main"].params]
+    with builder.function("main", parameters):
+        builder.emit_func_output(relax.Tuple([]))
+    return builder.get()
+
+
 FMA = (
     Case("multiply_add", "a mutator", mutated(DeadFma, clean=True)),
     Case(
@@ -383,6 +391,7 @@ FMA = (
     ),
     Case("multiply_add", "operands exchanged", use_fma("cab"), "other values"),
     Case("multiply_add", "lowered", lambda mod: transform.LegalizeOps()(mod), "0 ewise_fma"),
+    Case("multiply_add", "nothing returned", returns_nothing, "main gives no array"),
     Case("multiply_add", "a class", DeadFma, "DeadFma"),
     Case("multiply_add", "a function", lambda mod: mod["main"], "Function"),
     Case("multiply_add", "no main", lambda _: IRModule(), "main"),
@@ -403,6 +412,7 @@ UNLESS_SHARED = (
         "fuse_unless_shared", "the second layer alone", fuse("linear"), "functions beside main have"
     ),
     Case("fuse_unless_shared", "lowered", pipeline("LegalizeOps"), "nothing"),
+    Case("fuse_unless_shared", "nothing returned", returns_nothing, "gives no array"),
     Case("fuse_unless_shared", "no main", lambda _: IRModule(), "main"),
     Case("fuse_unless_shared", "a module", MyModule, "IRModule"),
 )
@@ -433,6 +443,11 @@ def asks_the_ends(count, holds):
     return halving(count, holds)
 
 
+def never_ends(_, holds):
+    while holds(0):
+        pass
+
+
 def before_it(count, holds):
     return halving(count, holds) - 1
 
@@ -449,6 +464,7 @@ BISECTION = (
     Case(
         "first_wrong_pass", "NumPy's number", lambda count, holds: np.int64(halving(count, holds))
     ),
+    Case("first_wrong_pass", "no end", never_ends, "no end"),
     Case("first_wrong_pass", "the number", 3, "int"),
     Case("first_wrong_pass", "a module", MyModule, "IRModule"),
 )
@@ -533,6 +549,11 @@ def split_rows(sch):
     sch.reorder(i, k, j0, j1)
 
 
+def block_of_rows(sch):
+    rows(sch)
+    sch.blockize(sch.get_loops(sch.get_sblock("Y"))[2])
+
+
 ORDER = (
     Case("loop_order", "decomposed too", lambda sch: rows(sch, decompose=True)),
     Case(
@@ -550,6 +571,7 @@ ORDER = (
         lambda sch: sch.rfactor(sch.get_loops(sch.get_sblock("Y"))[2], 0),
         "vi, vj, vk",
     ),
+    Case("loop_order", "a block of blocks", block_of_rows, "run over vi_o, vk_o"),
     Case("loop_order", "called", MyModule, "IRModule"),
 )
 

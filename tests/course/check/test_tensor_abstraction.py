@@ -32,6 +32,15 @@ def add_row(
     for i, j in T.grid(16, 32):
         C[i, j] = A[i, j] + B[j]
 """
+TWICE = (
+    ADD_ROW.format(axes="SS", value="A[vi, vj]")
+    + """
+    for i, j in T.grid(16, 32):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = C[vi, vj] + B[vj]
+"""
+)
 RUNNING = "A[vi, vj] + B[vj] + T.if_then_else(vi < 0, C[vi - 1, vj], T.float32(0))"
 
 
@@ -52,6 +61,7 @@ def test_a_row_is_added_by_a_block_of_spatial_axes():
         (row(axes="RR"), "will not run the loop i in parallel"),
         (row(RUNNING), "will not run the loop i in parallel"),
         (from_source(PLAIN), "no block with axes"),
+        (from_source(TWICE), "2 blocks are named C"),
         (vector_add(), "shape (32,)"),
         (tvm.IRModule({"add_row": row()}), "The answer is IRModule."),
         (lambda a, b: a + b, "function"),

@@ -24,6 +24,12 @@ def te_relu(a: te.Tensor) -> te.Tensor:
     return te.compute(a.shape, lambda *place: te.max(a(*place), zero), name="relu")
 
 
+def vector_add(size: int = 1024) -> tirx.PrimFunc:
+    """Return A + B -> C, of vectors in float32."""
+    a, b = (te.placeholder((size,), name=name, dtype="float32") for name in "AB")
+    return te.create_prim_func([a, b, te.compute(a.shape, lambda i: a[i] + b[i], name="C")])
+
+
 def matmul(size: int = 128) -> tirx.PrimFunc:
     """Return A @ B -> C, of square matrices in float32."""
     a, b = _matrices(size)

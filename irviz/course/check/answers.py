@@ -24,16 +24,16 @@ Arrays = Mapping[str, NDArray[Any]]
 RUN_SECONDS = 20
 """The time after which the module of an answer is stopped."""
 
+_SHORT = 60
+"""The most characters of a value that a sentence repeats: a module would fill the page."""
+
 
 def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
     """Call an answer; raise WrongAnswerError if it cannot be called or raises.
 
     Errors of irviz pass through unchanged, because they say more.
     """
-    if not callable(answer):
-        raise WrongAnswerError(
-            f"{type(answer).__name__}: {answer!r}.", "The answer has to be something to call."
-        )
+    expect_callable(answer)
     try:
         return answer(*arguments)
     except IrvizError:
@@ -46,6 +46,20 @@ def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
         ) from failure
 
 
+def expect_callable(answer: object) -> None:
+    """Raise WrongAnswerError unless an answer can be called from Python."""
+    if not callable(answer) or isinstance(answer, ir.BaseFunc):
+        raise WrongAnswerError(
+            f"The answer is {named(answer)}.", "It has to be something to call, such as a function."
+        )
+
+
+def named(value: object) -> str:
+    """Name the type of a value, with the value itself if that is one short line."""
+    text, kind = repr(value), type(value).__name__
+    return kind if "\n" in text or len(text) > _SHORT else f"{kind}: {text}"
+
+
 def transform(answer: Callable[..., Any], module: ir.IRModule) -> ir.IRModule:
     """Return what an answer, a pass or a function, makes of a module."""
     return expect_module(call_answer(answer, module))
@@ -55,7 +69,7 @@ def expect_module(made: object) -> ir.IRModule:
     """Return what an answer gave; raise WrongAnswerError if it is no well-formed IRModule."""
     if not isinstance(made, ir.IRModule):
         raise WrongAnswerError(
-            f"The answer gave {type(made).__name__}: {made!r}.",
+            f"The answer gave {named(made)}.",
             "It has to give an IRModule: is a return missing?",
         )
     if not relax.analysis.check_well_formed(made):
@@ -68,10 +82,12 @@ def expect_module(made: object) -> ir.IRModule:
 
 def operators(module: ir.IRModule, function: str = "") -> Counter[str]:
     """Count calls by operator, in one Relax function or in all; other calls by `GlobalVar`."""
-    return Counter(
-        "GlobalVar" if isinstance(call.op, ir.GlobalVar) else getattr(call.op, "name", "")
-        for call in expressions(module, ir.Call, function)
-    )
+    return Counter(operator(call) for call in expressions(module, ir.Call, function))
+
+
+def operator(call: ir.Call) -> str:
+    """Return the name of what is called: "GlobalVar" for a function, "" for a packed function."""
+    return "GlobalVar" if isinstance(call.op, ir.GlobalVar) else getattr(call.op, "name", "")
 
 
 def expressions(module: ir.IRModule, kind: type[Any], function: str = "") -> list[Any]:
@@ -91,16 +107,23 @@ def expressions(module: ir.IRModule, kind: type[Any], function: str = "") -> lis
 def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[Any]:
     """Run a function of a module, in the worker, and return its output."""
     session = Session(module, function=function, inputs=dict(inputs), seconds=RUN_SECONDS)
-    output: NDArray[Any] = session.run().outputs[0][0]
+    outputs = session.run().outputs
+    if not outputs:
+        raise WrongAnswerError(
+            f"{function} gives no array.", "It has to return what it did before the answer."
+        )
+    output: NDArray[Any] = outputs[0][0]
     return output
 
 
 def expect_close(found: NDArray[Any], expected: NDArray[Any], what: str, hint: str) -> None:
-    """Raise WrongAnswerError unless two arrays are close by irviz's own tolerance."""
+    """Raise WrongAnswerError unless two arrays have one type and are close by irviz's tolerance."""
     if found.shape != expected.shape:
         raise WrongAnswerError(
             f"{what} has the shape {found.shape}; {expected.shape} was expected.", hint
         )
+    if found.dtype != expected.dtype:
+        raise WrongAnswerError(f"{what} is {found.dtype}; {expected.dtype} was expected.", hint)
     difference = compare_arrays(found, expected)
     if difference.past:
         raise WrongAnswerError(

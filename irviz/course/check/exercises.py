@@ -9,15 +9,20 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import tvm_ffi
+from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, te, tirx
 
 from irviz.course.check.answers import (
     WrongAnswerError,
     call_answer,
     exercise,
+    expect_callable,
     expect_close,
     expect_module,
     expressions,
+    named,
+    operator,
     operators,
     random_arrays,
     run,
@@ -25,13 +30,14 @@ from irviz.course.check.answers import (
 )
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModuleHighLevel
-from irviz.course.te_functions import batch_matmul_relu
+from irviz.course.te_functions import batch_matmul_relu, vector_add
 from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.statements import used_vars, walk_statements
+from irviz.ir.symbolic_shapes import evaluate_dim
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session
 
-_SIZES = (128, 7)
+_SIZES = (1, 7, 128, 1000)
 
 
 @exercise(
@@ -42,8 +48,13 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
     """Check a PrimFunc that computes a leaky ReLU."""
     if not isinstance(answer, tirx.PrimFunc):
         raise WrongAnswerError(
-            f"The answer is {type(answer).__name__}: {answer!r}.",
+            f"The answer is {named(answer)}.",
             "relu0 of MyModule is a PrimFunc to begin with: MyModule['relu0'].",
+        )
+    if len(answer.params) != 2:
+        raise WrongAnswerError(
+            f"The PrimFunc has {len(answer.params)} parameters.",
+            "Like relu0 it takes two: it reads X, and writes Y.",
         )
     module = ir.IRModule({"leaky_relu": answer})
     for size in _SIZES:
@@ -56,7 +67,10 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
             f"Y, for n = {size},",
             "Negative numbers are not 0 now, but a tenth of what they were.",
         )
-    return f"It computes max(x, 0.1x), for n = {' and n = '.join(map(str, _SIZES))}."
+    return f"It computes max(x, 0.1x), for n = {', '.join(map(str, _SIZES))}."
+
+
+_RESOLUTIONS = {Resolution.PRIM_FUNC: "PrimFunc"}
 
 
 @exercise(
@@ -70,9 +84,10 @@ def other_mixture(answer: ir.IRModule) -> str:
     session = Session(expect_module(answer), params=mlp_params(), inputs=images)
     calls = [node for node in session.graph().nodes if node.callee]
     found = [node.resolution for node in calls]
-    if found != [Resolution.LIBRARY, Resolution.PRIM_FUNC, Resolution.PRIM_FUNC]:
+    mixed = [Resolution.LIBRARY, Resolution.PRIM_FUNC, Resolution.PRIM_FUNC]
+    if found != mixed or calls[0].callee != "env.linear":
         words = ", ".join(
-            f"{node.callee} ({node.resolution.value.replace('_', ' ')})"
+            f"{node.callee} ({_RESOLUTIONS.get(node.resolution, node.resolution.value)})"
             for node in calls
             if node.resolution
         )
@@ -107,7 +122,7 @@ def te_linear(answer: Callable[..., Any]) -> str:
         made = call_answer(answer, *inputs)
         if not isinstance(made, te.Tensor):
             raise WrongAnswerError(
-                f"The answer returned {type(made).__name__}: {made!r}.",
+                f"The answer returned {named(made)}.",
                 "te.compute(shape, lambda i, j: …) makes a tensor; return it.",
             )
         prim_func = call_answer(te.create_prim_func, [*inputs, made])
@@ -137,7 +152,7 @@ def leaky_relu_rule(answer: Callable[..., Any]) -> str:
                 value = call_answer(answer, builder, [parameter], layer)
                 if not isinstance(value, relax.Var):
                     raise WrongAnswerError(
-                        f"The rule returned {type(value).__name__}: {value!r}.",
+                        f"The rule returned {named(value)}.",
                         "builder.emit(…) and builder.emit_te(…) return a variable; return it.",
                     )
                 result = builder.emit_output(value)
@@ -178,7 +193,24 @@ def pure_calls(answer: ir.IRModule) -> str:
 def fused_pipeline(answer: Callable[..., Any]) -> str:
     """Check a pass that lowers the MLP and fuses its layers."""
     made = transform(answer, MyModuleHighLevel)
-    found = operators(made, "main")
+    _expect_few_calls(made)
+    _expect_scores(made)
+    arrays = random_arrays(0, x=(1, 6), w0=(5, 6), b0=(5,), w1=(3, 5), b1=(3,))
+    small = _module(_small_mlp, arrays)
+    made_of_small = transform(answer, small)
+    _expect_few_calls(made_of_small)
+    types, made_types = (
+        [each.ty for each in module["main"].params] for module in (small, made_of_small)
+    )
+    hint = "A pass makes its module from the one that it gets: is there a ready one in the answer?"
+    if not tvm_ffi.structural_equal(types, made_types):
+        raise WrongAnswerError("Given another network, the answer gave other parameters.", hint)
+    expect_close(run(made_of_small, arrays), run(small, arrays), "Another network", hint)
+    return f"main has {_named(operators(made, 'main'))}, and computes what the MLP computes."
+
+
+def _expect_few_calls(module: ir.IRModule) -> None:
+    found = operators(module, "main")
     if set(found) != {_CALL_TIR}:
         raise WrongAnswerError(
             f"main has {_named(found)}.",
@@ -189,8 +221,13 @@ def fused_pipeline(answer: Callable[..., Any]) -> str:
             f"main has {_named(found)}.",
             "FuseOps fuses only what AnnotateTIROpPattern has looked at before.",
         )
-    _expect_scores(made)
-    return f"main has {_named(found)}, and computes what the MLP computes."
+
+
+def _small_mlp(
+    x: relax.Var, w0: relax.Var, b0: relax.Var, w1: relax.Var, b1: relax.Var
+) -> relax.Expr:
+    hidden = _OPS.nn.relu(_OPS.add(_OPS.matmul(x, _OPS.permute_dims(w0)), b0))
+    return _OPS.add(_OPS.matmul(hidden, _OPS.permute_dims(w1)), b1)
 
 
 def _expect_scores(module: ir.IRModule) -> None:
@@ -213,6 +250,9 @@ def _named(found: Counter[str]) -> str:
     return ", ".join(counts).replace("GlobalVar", "calls of functions") or "no call at all"
 
 
+_CLASSES = 10
+"""The digits, so many are the results of the last layer."""
+
 _ROUNDING = 5e-3
 """The largest error that float16 explains, in units of the largest score."""
 
@@ -224,7 +264,10 @@ _ROUNDING = 5e-3
 )
 def half_weights(answer: Callable[..., Any]) -> str:
     """Check a pass that stores the weights of the MLP in float16."""
-    made = transform(answer, _bound_mlp())
+    return f"The weights take half the memory. {_expect_of_mlps(answer, _expect_half_constants)}"
+
+
+def _expect_half_constants(made: ir.IRModule) -> None:
     kept = [one.ty.dtype for one in expressions(made, ir.GenericConst)]
     if len(kept) != len(mlp_params()) or {*map(str, kept)} != {"float16"}:
         raise WrongAnswerError(
@@ -232,64 +275,102 @@ def half_weights(answer: Callable[..., Any]) -> str:
             "visit_generic_const_ gets each constant; constant.value.numpy() is its array.",
         )
     for call in expressions(made, ir.Call):
-        if call.op.name != "relax.astype" and str(call.ty.dtype) != "float32":
-            raise WrongAnswerError(
-                f"{call.op.name} computes in {call.ty.dtype}.",
-                "What takes the place of a constant has to be float32: cast it back.",
-            )
-    return f"The weights take half the memory. {_expect_rounded_scores(made)}"
+        if isinstance(call.op, ir.Op) and call.op.name != "relax.astype":
+            for verb, one in (("computes in", call), *(("takes", each) for each in call.args)):
+                if str(getattr(one.ty, "dtype", "")) == "float16":
+                    raise WrongAnswerError(
+                        f"{call.op.name} {verb} float16.",
+                        "What takes the place of a constant has to be float32: cast it back.",
+                    )
 
 
 @exercise(
     "Exact sums",
-    "A pass after which both matmul of the MLP take float16 and give float32, and the scores are "
-    "those of before but for rounding.",
+    "A pass after which the matmul of the first layer takes float16 and gives float32, the one of "
+    "the last layer takes float32, and the scores are those of before but for rounding.",
 )
 def exact_sums(answer: Callable[..., Any]) -> str:
-    """Check a pass that casts the operands of products, but not their results."""
-    made = transform(answer, _bound_mlp())
-    products = [call for call in expressions(made, ir.Call) if call.op.name == "relax.matmul"]
+    """Check a pass that casts the operands of one product, but not its result."""
+    rounded = _expect_of_mlps(answer, _expect_exact_products)
+    return f"The first product takes float16 and adds up in float32. {rounded}"
+
+
+def _expect_exact_products(made: ir.IRModule) -> None:
+    products = [call for call in expressions(made, ir.Call) if operator(call) == "relax.matmul"]
     if len(products) != 2:
         raise WrongAnswerError(
-            f"The module has {operators(made)['relax.matmul']} matmul.",
-            "Leave the products in, and cast their operands.",
+            f"The module has {len(products)} matmul.",
+            "Leave the products in, and cast operands.",
         )
     for call in products:
         given = [str(each.ty.dtype) for each in call.args]
-        if given != ["float16", "float16"] or str(call.ty.dtype) != "float32":
+        sizes = getattr(call.ty.shape, "values", None) or [None]
+        is_last = getattr(sizes[-1], "value", None) == _CLASSES
+        layer, wanted = ("last", "float32") if is_last else ("first", "float16")
+        if given != [wanted, wanted] or str(call.ty.dtype) != "float32":
             raise WrongAnswerError(
-                f"A matmul takes {' and '.join(given)}, and gives {call.ty.dtype}.",
-                "matmul has an out_dtype, and so has ToMixedPrecision.",
+                f"The matmul of the {layer} layer takes {' and '.join(given)}, and gives "
+                f"{call.ty.dtype}.",
+                "ToMixedPrecision treats all alike; a mutator can look at the shape of each call. "
+                "matmul has an out_dtype.",
             )
-    return f"Both products add up in float32. {_expect_rounded_scores(made)}"
 
 
-def _bound_mlp() -> ir.IRModule:
-    return relax.transform.BindParams("main", mlp_params())(MyModuleHighLevel)
+def _expect_of_mlps(answer: Callable[..., Any], expect: Callable[[ir.IRModule], None]) -> str:
+    """Check what a pass makes of the MLP with its weights and with others.
 
-
-def _expect_rounded_scores(module: ir.IRModule) -> str:
-    """Return how far the scores of some digits are from those in float32."""
+    Returns:
+        How far the scores of a digit are from those in float32.
+    """
     image = {"x": digits().images[:1]}
-    expected = run(_bound_mlp(), image)
-    error = float(np.abs(run(module, image) - expected).max() / np.abs(expected).max())
-    if not error <= _ROUNDING:
-        raise WrongAnswerError(
-            f"The scores of a digit differ by {error:.1%} of the largest.",
-            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in their place?",
-        )
-    return f"The scores of a digit differ by {error:.2%} of the largest."
+    errors = []
+    weights = mlp_params()
+    others = {name: np.ascontiguousarray(array[::-1]) for name, array in weights.items()}
+    for given, params, hint in (
+        (
+            "",
+            weights,
+            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in place?",
+        ),
+        ("Given other weights: ", others, "A pass makes its module from the one that it gets."),
+    ):
+        bound = relax.transform.BindParams("main", params)(MyModuleHighLevel)
+        made = transform(answer, bound)
+        expect(made)
+        scores = run(bound, image)
+        error = float(np.abs(run(made, image) - scores).max() / np.abs(scores).max())
+        if not error <= _ROUNDING:
+            raise WrongAnswerError(
+                f"{given}The scores of a digit differ by {error:.1%} of the largest.", hint
+            )
+        errors.append(error)
+    return f"The scores of a digit differ by {errors[0]:.2%} of the largest."
 
 
 _OPS: Final = relax.op
 
-_SUMS: Final[dict[str, Callable[..., Any]]] = {
-    "x * y + z": lambda op, x, y, z: op.add(op.multiply(x, y), z),
-    "z + x * y": lambda op, x, y, z: op.add(z, op.multiply(x, y)),
-    "x * y + y * z": lambda op, x, y, z: op.add(op.multiply(x, y), op.multiply(y, z)),
-    "(x + y) * z": lambda op, x, y, z: op.multiply(op.add(x, y), z),
+
+class _Sum(NamedTuple):
+    """An expression, written once for Relax's operators and for NumPy's functions.
+
+    Attributes:
+        fused: How many ewise_fma it is to become.
+        products: How many multiply are to stay.
+    """
+
+    build: Callable[..., Any]
+    fused: int
+    products: int
+
+
+_SUMS: Final = {
+    "x * y + z": _Sum(lambda op, x, y, z: op.add(op.multiply(x, y), z), 1, 0),
+    "z + x * y": _Sum(lambda op, x, y, z: op.add(z, op.multiply(x, y)), 1, 0),
+    "x * y + y * z": _Sum(lambda op, x, y, z: op.add(op.multiply(x, y), op.multiply(y, z)), 1, 1),
+    "(x + y) * z": _Sum(lambda op, x, y, z: op.multiply(op.add(x, y), z), 0, 1),
+    "x + y + z": _Sum(lambda op, x, y, z: op.add(op.add(x, y), z), 0, 0),
+    "x * y - z": _Sum(lambda op, x, y, z: op.subtract(op.multiply(x, y), z), 0, 1),
 }
-"""Each written once, for Relax's operators and for NumPy's functions."""
 
 
 @exercise(
@@ -300,7 +381,7 @@ _SUMS: Final[dict[str, Callable[..., Any]]] = {
 def multiply_add(answer: Callable[..., Any]) -> str:
     """Check a pass that fuses x * y + z and z + x * y."""
     arrays = random_arrays(0, x=(3, 4), y=(3, 4), z=(3, 4))
-    for text, build in _SUMS.items():
+    for text, (build, fused, products) in _SUMS.items():
         made = transform(answer, _module(lambda *inputs, build=build: build(_OPS, *inputs), arrays))
         lowered = relax.transform.LegalizeOps({"relax.ewise_fma": _lower_fma})(made)
         expect_close(
@@ -310,14 +391,19 @@ def multiply_add(answer: Callable[..., Any]) -> str:
             "ewise_fma(a, b, c) is a * b + c: which variable belongs in which place?",
         )
         found = operators(made, "main")
-        wanted = 0 if text.startswith("(") else 1
-        if found["relax.ewise_fma"] != wanted:
+        if found["relax.ewise_fma"] != fused:
             raise WrongAnswerError(
                 f"{text} became {found['relax.ewise_fma']} ewise_fma and has "
                 f"{found['relax.add']} add.",
                 "Look up the value of each operand: the product can be args[0] or args[1]."
-                if wanted
+                if fused
                 else "Only an addition of a product may be rewritten.",
+            )
+        if found["relax.multiply"] != products:
+            raise WrongAnswerError(
+                f"{text} has {found['relax.multiply']} multiply after the pass, not {products}.",
+                "Nobody needs a product any more that went into ewise_fma: "
+                "relax.analysis.remove_all_unused takes it out.",
             )
     return "All sums of a product are one ewise_fma, and all results are as before."
 
@@ -395,12 +481,14 @@ def _lower_fma(builder: relax.BlockBuilder, call: ir.Call) -> relax.Expr:
 def loop_order(answer: Callable[..., Any]) -> str:
     """Check a schedule of mm_relu that reorders the loops of block Y."""
     sums = _sums(
-        _schedule(answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128))
+        _schedule_product(
+            answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128)
+        )
     )
-    order = [axis for loop in sums.loops for axis in loop.axes]
+    order = [" and ".join(loop.axes) or "nothing" for loop in sums.loops]
     if order != ["vi", "vk", "vj"]:
         raise WrongAnswerError(
-            f"From outside to inside, the loops of Y run over {', '.join(order)}.",
+            f"From outside to inside, the {len(order)} loops of Y run over {', '.join(order)}.",
             "get_loops(block) has the loops i, j and k; reorder takes them as they are to be.",
         )
     return "The loops are i, k, j: B and Y are walked through row by row. The result is equal."
@@ -413,13 +501,10 @@ def loop_order(answer: Callable[..., Any]) -> str:
 )
 def batch_schedule(answer: Callable[..., Any]) -> str:
     """Check a schedule of a batch of matrix products with a ReLU."""
-    scheduled = _schedule(answer, batch_matmul_relu(), (4, 32, 32))
+    scheduled = _schedule_product(answer, batch_matmul_relu(), (4, 32, 32))
     sums = _sums(scheduled)
     outer, inner = sums.loops[0], sums.loops[-1]
-    kinds = ", ".join(
-        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
-        for loop in sums.loops
-    )
+    kinds = _kinds(sums.loops)
     for is_done, given, hint in (
         (
             outer.statement.kind == tirx.ForKind.PARALLEL and "v_n" in outer.axes,
@@ -431,13 +516,26 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
             f"The loops of matmul are {kinds}.",
             "The innermost loop must not be the sum: reorder first, then vectorize.",
         ),
+        *(
+            (
+                int(loop.statement.extent) > 1,
+                f"The {word} loop {loop.statement.loop_var.name} has one step only.",
+                "There is nothing to share out: give the loop more steps when you split.",
+            )
+            for word, loop in (("parallel", outer), ("vectorized", inner))
+        ),
         (
             sums.block.init is None,
             "The sums are still set to 0 within the loop that adds to them.",
             "decompose_reduction(block, loop) puts that before a loop.",
         ),
         (
-            _loops(scheduled, "relu")[:1] == [outer.statement],
+            any(
+                nest.block.name_hint == "relu"
+                and nest.loops[:1]
+                and nest.loops[0].statement.same_as(outer.statement)
+                for nest in _nests(scheduled)
+            ),
             "The ReLU is not inside of the loop over the batches.",
             "reverse_compute_at(block, loop) moves a block to where its input is made.",
         ),
@@ -454,18 +552,36 @@ class _Loop(NamedTuple):
     axes: tuple[str, ...]
 
 
-class _Sums(NamedTuple):
-    """The block with a reduction axis, and the loops around it, from outside."""
+class _Nest(NamedTuple):
+    """A block, and the loops around it, from outside."""
 
     block: s_tir.SBlock
     loops: tuple[_Loop, ...]
 
 
-def _schedule(
+def _kinds(loops: tuple[_Loop, ...]) -> str:
+    return ", ".join(
+        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
+        for loop in loops
+    )
+
+
+def _schedule_product(
     answer: Callable[..., Any], prim_func: tirx.PrimFunc, shape: tuple[int, ...]
 ) -> tirx.PrimFunc:
-    """Return the function as the answer schedules it; it has to compute max(A @ B, 0)."""
+    """Return a function of max(A @ B, 0) as the answer schedules it."""
     arrays = random_arrays(0, A=shape, B=shape)
+    return _schedule(answer, prim_func, arrays, np.maximum(arrays["A"] @ arrays["B"], 0))
+
+
+def _schedule(
+    answer: Callable[..., Any],
+    prim_func: tirx.PrimFunc,
+    arrays: dict[str, NDArray[np.float32]],
+    expected: NDArray[np.float32],
+) -> tirx.PrimFunc:
+    """Return the function as the answer schedules it; it has to compute what is expected."""
+    expect_callable(answer)
     session = Session(ir.IRModule({"program": prim_func}), inputs=arrays)
     session = call_answer(session.schedule, "program", answer)
     if len(session.stages) == 1:
@@ -475,7 +591,7 @@ def _schedule(
         )
     expect_close(
         session.run().outputs[0][0],
-        np.maximum(arrays["A"] @ arrays["B"], 0),
+        expected,
         "The scheduled program",
         "Take out the primitives one by one: which of them changes the result?",
     )
@@ -483,27 +599,145 @@ def _schedule(
     return scheduled
 
 
-def _sums(prim_func: tirx.PrimFunc) -> _Sums:
+def _sums(prim_func: tirx.PrimFunc) -> _Nest:
+    """Return the block with a reduction axis."""
     found = [
-        stmt
-        for stmt, _ in walk_statements(prim_func.body)
-        if isinstance(stmt, s_tir.SBlockRealize)
-        and any(axis.iter_type == tirx.IterVar.CommReduce for axis in stmt.block.iter_vars)
+        nest
+        for nest in _nests(prim_func)
+        if any(axis.iter_type == tirx.IterVar.CommReduce for axis in nest.block.iter_vars)
     ]
     if len(found) != 1:
         raise WrongAnswerError(
             f"There are {len(found)} blocks that add to a sum.",
             "Leave the sums in one block: rfactor is not needed here.",
         )
-    (realize,) = found
-    loops = []
-    for loop in _loops(prim_func, realize.block.name_hint):
-        axes = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-        over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
-        loops.append(_Loop(loop, tuple(over)))
-    return _Sums(realize.block, tuple(loops))
+    return found[0]
 
 
-def _loops(prim_func: tirx.PrimFunc, block: str) -> list[tirx.For]:
-    schedule = s_tir.Schedule(prim_func)
-    return [schedule.get(loop) for loop in schedule.get_loops(schedule.get_sblock(block))]
+def _nests(prim_func: tirx.PrimFunc) -> list[_Nest]:
+    """Return the blocks with axes, and the loops around them."""
+    nests = []
+    around: list[tuple[int, tirx.For]] = []
+    for stmt, level in walk_statements(prim_func.body):
+        around = [(at, loop) for at, loop in around if at < level]
+        if isinstance(stmt, tirx.For):
+            around.append((level, stmt))
+        elif isinstance(stmt, s_tir.SBlockRealize) and stmt.block.iter_vars:
+            loops = []
+            for _, loop in around:
+                axes = zip(stmt.block.iter_vars, stmt.iter_values, strict=True)
+                over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
+                loops.append(_Loop(loop, tuple(over)))
+            nests.append(_Nest(stmt.block, tuple(loops)))
+    names = Counter(nest.block.name_hint for nest in nests)
+    for name, count in names.items():
+        if count > 1:
+            raise WrongAnswerError(
+                f"{count} blocks are named {name}.",
+                "A schedule finds a block by a name of its own.",
+            )
+    return nests
+
+
+_AXES = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduction"}
+
+
+@exercise(
+    "A row for all",
+    "A PrimFunc of A (16, 32), B (32,) and C (16, 32) that writes A[i, j] + B[j], in a block whose "
+    "axes say that all its iterations are independent.",
+)
+def add_row(answer: tirx.PrimFunc) -> str:
+    """Check a PrimFunc that adds a vector to each row of a matrix."""
+    if not isinstance(answer, tirx.PrimFunc):
+        raise WrongAnswerError(
+            f"The answer is {named(answer)}.", "@T.prim_func(s_tir=True) makes a PrimFunc."
+        )
+    if len(answer.params) != 3:
+        raise WrongAnswerError(
+            f"The PrimFunc has {len(answer.params)} parameters.",
+            "It takes three: it reads A and B, and writes C.",
+        )
+    a, b = random_arrays(0, A=(16, 32), B=(32,)).values()
+    names = [each.name for each in answer.params]
+    expect_close(
+        run(ir.IRModule({"add_row": answer}), {names[0]: a, names[1]: b}, "add_row"),
+        a + b,
+        "C",
+        "Every row gets the same B: which of the two axes does B have?",
+    )
+    nests = _nests(answer)
+    if not nests:
+        raise WrongAnswerError(
+            "The PrimFunc has no block with axes.",
+            "with T.sblock(…) and T.axis.remap(…) say what the loops alone do not.",
+        )
+    for nest in nests:
+        for number, loop in enumerate(nest.loops):
+            schedule = s_tir.Schedule(answer)
+            block = schedule.get_sblock(nest.block.name_hint)
+            try:
+                schedule.parallel(schedule.get_loops(block)[number])
+            except s_tir.ScheduleError as refused:
+                axes = ", ".join(
+                    f"{axis.var.name} {_AXES.get(axis.iter_type, 'opaque')}"
+                    for axis in nest.block.iter_vars
+                )
+                raise WrongAnswerError(
+                    f"TVM will not run the loop {loop.statement.loop_var.name} in parallel. The "
+                    f"axes of the block are {axes}.",
+                    'No element of C needs another one, so each axis is spatial: "S" in remap.',
+                ) from refused
+    return "It adds B to each row of A, and TVM may run its loops in any order, or in parallel."
+
+
+@exercise(
+    "Three loops",
+    "A schedule of the vector addition with three loops: the outermost of 4 steps and parallel, "
+    "the innermost of 16 neighbours and vectorized.",
+)
+def three_loops(answer: Callable[..., Any]) -> str:
+    """Check a schedule that cuts the loop of a vector addition into three."""
+    arrays = random_arrays(0, A=(1024,), B=(1024,))
+    scheduled = _schedule(answer, vector_add(), arrays, arrays["A"] + arrays["B"])
+    nests = _nests(scheduled)
+    if len(nests) != 1 or len(nests[0].loops) != 3:
+        found = " and ".join(str(len(nest.loops)) for nest in nests)
+        raise WrongAnswerError(
+            f"Loops around the block: {found or 'none'}.",
+            "split(loop, factors=[4, None, 16]) makes three of one.",
+        )
+    loops = [loop.statement for loop in nests[0].loops]
+    kinds = [tirx.ForKind(loop.kind) for loop in loops]
+    if kinds != [tirx.ForKind.PARALLEL, tirx.ForKind.SERIAL, tirx.ForKind.VECTORIZED]:
+        raise WrongAnswerError(
+            f"The loops are {_kinds(nests[0].loops)}.",
+            "parallel takes the first of the three, vectorize the last.",
+        )
+    steps = [int(loop.extent) for loop in loops]
+    if steps != [4, 16, 16]:
+        raise WrongAnswerError(
+            f"The loops have {', '.join(map(str, steps))} steps.",
+            "The factors of split are the steps, from outside; one of them may be None.",
+        )
+    if _step(scheduled, loops[-1]) != 1:
+        raise WrongAnswerError(
+            f"The steps of {loops[-1].loop_var.name} are {_step(scheduled, loops[-1])} apart.",
+            "The last loop of a split visits neighbours: do not reorder it.",
+        )
+    return f"The loops are {_kinds(nests[0].loops)}. The result is equal."
+
+
+def _step(prim_func: tirx.PrimFunc, loop: tirx.For) -> int:
+    """Return how far apart two steps of a loop are on the only axis of the only block."""
+    (realize,) = (
+        each
+        for each, _ in walk_statements(prim_func.body)
+        if isinstance(each, s_tir.SBlockRealize) and each.block.iter_vars
+    )
+    (value,) = realize.iter_values
+    start = {var.name: 0 for var in used_vars(value)}
+    first, second = (
+        evaluate_dim(value, {**start, loop.loop_var.name: step}) or 0 for step in (0, 1)
+    )
+    return second - first

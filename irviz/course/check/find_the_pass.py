@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Final
 
 from tvm import IRModule, ir, relax
@@ -14,14 +15,64 @@ from irviz.course.check.answers import (
     call_answer,
     exercise,
     expect_module,
+    named,
 )
 from irviz.ir.module_functions import default_function
 from irviz.session.bisect import bisect
 from irviz.transforms.simpler_modules import count_bindings
 
-_PIPELINES = ((1, (1,)), (2, (1, 2)), (7, (1, 4, 7)), (60, (1, 17, 41, 60)))
-"""Numbers of passes, and which of them may be the wrong one."""
+_COUNTS = (1, 2, 7, 60)
+"""Numbers of passes."""
+_PATIENCE = 1000
+"""The number of questions after which an answer is stopped."""
 _MOST_BINDINGS = 2
+
+
+_DECISIONS: Final[tuple[Callable[[int, int, int], bool], ...]] = (
+    lambda low, middle, high: high - middle > middle - low,  # the larger part is left
+    lambda *_: True,  # it is the last pass
+    lambda *_: False,  # it is the first
+)
+
+
+class _Pipeline:
+    """Passes of which one is wrong: it is chosen by the questions, so that none can look it up.
+
+    Attributes:
+        asked: The questions, in order.
+    """
+
+    def __init__(self, count: int, decide: Callable[[int, int, int], bool]) -> None:
+        self.asked: list[int] = []
+        self._low, self._high, self._decide = 0, count, decide
+
+    def holds(self, passes: int) -> bool:
+        """Return whether results are right after some passes; what was said before stays true."""
+        if not isinstance(passes, Integral):
+            raise WrongAnswerError(
+                f"holds was asked for {named(passes)} passes, which is no whole number.",
+                "// divides whole numbers: (low + high) // 2.",
+            )
+        self.asked.append(int(passes))
+        if len(self.asked) > _PATIENCE:
+            raise WrongAnswerError(
+                f"holds was asked {len(self.asked)} times, and there is no end.",
+                "Does each question leave fewer passes than before?",
+            )
+        if not self._low < passes < self._high:
+            return passes <= self._low
+        right = self._decide(self._low, passes, self._high)
+        if right:
+            self._low = int(passes)
+        else:
+            self._high = int(passes)
+        return right
+
+    def wrong_pass(self, found: object) -> int | None:
+        """Return a pass that can be the wrong one and was not found, or None if there is none."""
+        candidates = range(self._low + 1, self._high + 1)
+        answer = int(found) if isinstance(found, Integral) else None
+        return next((number for number in candidates if number != answer), None)
 
 
 @exercise(
@@ -31,24 +82,23 @@ _MOST_BINDINGS = 2
 )
 def first_wrong_pass(answer: Callable[[int, Callable[[int], bool]], int]) -> str:
     """Check a function that finds the wrong pass by a few questions."""
-    for count, wrong_passes in _PIPELINES:
+    for count in _COUNTS:
         most = (count - 1).bit_length()
-        for wrong in wrong_passes:
-            asked: list[int] = []
-
-            def holds(passes: int, asked: list[int] = asked, wrong: int = wrong) -> bool:
-                asked.append(passes)
-                return passes < wrong
-
-            found = call_answer(answer, count, holds)
-            if found != wrong:
+        for decide in _DECISIONS:
+            pipeline = _Pipeline(count, decide)
+            found = call_answer(answer, count, pipeline.holds)
+            wrong = pipeline.wrong_pass(found)
+            if wrong is not None:
                 raise WrongAnswerError(
-                    f"Of {count} passes, number {wrong} was wrong, and the answer gave {found!r}.",
-                    "Keep two numbers: after the one all is well, after the other it is not.",
+                    f"Of {count} passes, number {wrong} was wrong, and the answer gave "
+                    f"{named(found) if not isinstance(found, Integral) else found}.",
+                    "Keep two numbers: after the one all is well, after the other it is not. "
+                    "Ask until they are neighbours.",
                 )
-            if len(asked) > most:
+            if len(pipeline.asked) > most:
                 raise WrongAnswerError(
-                    f"For {count} passes holds was asked {len(asked)} times: {asked}.",
+                    f"For {count} passes holds was asked {len(pipeline.asked)} times: "
+                    f"{pipeline.asked}.",
                     "It holds after 0 passes and fails after all; ask for the middle of the rest.",
                 )
     return "It finds the pass each time, of 60 passes with at most 6 questions."

@@ -49,8 +49,8 @@ from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
-from irviz.worker.supervisor import TRIES
-from irviz.worker.worker_main import exit_with_parent
+from irviz.worker.supervisor import TRIES, fork_workers_from_here
+from irviz.worker.worker_main import exit_with_parent, load_tvm
 
 if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer
@@ -98,9 +98,8 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
 
         Listener(sockets, request.token, serve)
         _say(answer, port=sockets[0].getsockname()[1])
-        TRIES.start()  # which reads files; it loads TVM while this process does
         if request.what == START:
-            await in_thread(_import_explorer)  # it takes a second, in which the reader chooses
+            await shown.load()  # it takes a second, in which the reader chooses
             _say(answer)
         else:
             shown.open(request.what)
@@ -111,6 +110,7 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
 
 
 def _import_explorer() -> None:
+    load_tvm()
     import_module("irviz.explorer.explorer")
 
 
@@ -409,7 +409,21 @@ class PageSession:
     opening: str = ""
     failure: str = ""
     refused: str = ""
+    _loading: asyncio.Task[None] | None = None
     _task: asyncio.Task[None] | None = None
+
+    async def load(self) -> None:
+        """Load TVM and the explorer, in a thread, and then start what the explorer needs."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        await asyncio.shield(self._loading)
+
+    async def _load(self) -> None:
+        await in_thread(_import_explorer)
+        # here, where no other thread works; what is confined cannot use the token that it sees
+        fork_workers_from_here()
+        TRIES.start()
+        import_module("irviz.view.graph.graphviz_engine").ENGINE.start()
 
     def open(self, what: str, *, is_opaque: bool = False) -> None:
         """Begin to open a file or an example, unless something is open or being opened."""
@@ -428,6 +442,7 @@ class PageSession:
     async def _open(self, what: str, missing: Missing) -> None:
         is_sent = self.folder in Path(what).parents
         try:
+            await self.load()
             session = await in_thread(lambda: session_of_page(what, self.request, missing))
             self.explorer = explorer_of_page(session, self.pages)
             if what not in EXAMPLES and not is_sent:
@@ -450,7 +465,6 @@ class PageSession:
 
 def session_of_page(what: str, request: PageRequest, missing: Missing) -> Session:
     """Return a file or an example as a session."""
-    _import_explorer()  # in this thread, too
     from irviz.session.open_session import load
 
     if what in EXAMPLES:

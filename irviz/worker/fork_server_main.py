@@ -46,6 +46,7 @@ def main_of_fork(parent: int, descriptor: int) -> NoReturn:
         descriptor: The socket to it; nothing else that was open there stays open here.
     """
     os.setsid()  # Ctrl-C is for the parent
+    gc.enable()  # which the parent may have paused
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream, source in enumerate((descriptor, nothing, nothing)):
         os.dup2(source, stream)

@@ -442,10 +442,12 @@ def _start(prepare: Callable[[], None], printed: int) -> Started:
 def fork_workers_from_here() -> None:
     """Let workers be forks of this process, which has loaded TVM, so that it is not loaded twice.
 
-    For a process that does one thing and has no secrets, as workers see what its memory holds.
+    It is called while no other thread works, as a fork has none of them, and in a thread that lives
+    as long as the process, as Linux kills what a thread has started when that ends. Workers see
+    what the memory holds by then.
     """
     if _CAN_FORK and os.getpid() not in _servers:
-        _servers[os.getpid()] = _starter().submit(lambda: ForkServer(is_loaded=True)).result()
+        _servers[os.getpid()] = ForkServer(is_loaded=True)
 
 
 def _starter() -> ThreadPoolExecutor:

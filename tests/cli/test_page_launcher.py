@@ -16,6 +16,7 @@ import urllib.request
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from irviz.cli import page_launcher as serving
@@ -102,6 +103,14 @@ def test_the_page_says_what_is_being_opened_before_tvm_is_loaded(start):
     _, _, text = fetch(at())
     assert f'data-model="{opened["model"]}"' in text
     assert "<img" in text
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux")
+def test_tvm_is_loaded_once_for_a_page_and_its_workers():
+    with served(DEMO) as (process, _):
+        server = psutil.Process(process.pid)
+        others = [one for one in server.children() if one.cmdline() != server.cmdline()]
+        assert len(others) < len(server.children())
 
 
 def test_a_page_whose_file_cannot_be_opened_says_why_and_opens_another(start):

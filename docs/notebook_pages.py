@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 COURSE = (
+    "tensor_abstraction",
     "tensor_program",
     "end_to_end",
     "integration",

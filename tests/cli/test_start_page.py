@@ -112,6 +112,11 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
     )
     monkeypatch.setattr("irviz.cli.page_server.explorer_of_page", lambda *_: None)
 
+    async def load(_: PageSession) -> None:
+        """Load nothing."""
+
+    monkeypatch.setattr(PageSession, "load", load)
+
     async def open_files() -> None:
         shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
         shown.folder.mkdir()

@@ -220,6 +220,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in slow])
 
 
+def pytest_configure() -> None:
+    """Let commands that are tested in this process not fork it: it has threads, and other tests."""
+    from irviz.worker import supervisor
+
+    supervisor.fork_workers_from_here = _nothing  # before a module imports it
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the collector look only at what the tests make, and check their markers."""
     gc.collect()
@@ -227,18 +238,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(10_000, 10, 10)
     gc.enable()
     _check_markers(session)
-    _keep_from_forking()
-
-
-def _keep_from_forking() -> None:
-    """Let commands that are tested in this process not fork it: it has threads, and other tests."""
-    from irviz.worker import supervisor
-
-    supervisor.fork_workers_from_here = _nothing
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _check_markers(session: pytest.Session) -> None:

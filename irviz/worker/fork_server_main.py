@@ -45,8 +45,9 @@ def main_of_fork(parent: int, descriptor: int) -> NoReturn:
         parent: The process.
         descriptor: The socket to it; nothing else that was open there stays open here.
     """
-    os.setsid()  # Ctrl-C is for the parent
+    gc.freeze()  # garbage of the parent would close descriptors that are others here
     gc.enable()  # which the parent may have paused
+    os.setsid()  # Ctrl-C is for the parent
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream, source in enumerate((descriptor, nothing, nothing)):
         os.dup2(source, stream)

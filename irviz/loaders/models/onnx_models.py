@@ -86,8 +86,7 @@ def _imported(
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
-            is_operator = isinstance(failure, UnsupportedOperatorError)
-            kind = UnsupportedOperatorError if is_operator else LoadError
+            kind = type(failure) if isinstance(failure, LoadError) else LoadError
             words = one_line(failure)
             raise kind(f"the ONNX model cannot be imported by TVM: {words}") from failure
     values = importer._nodes.items()  # where the importer keeps them
@@ -163,7 +162,8 @@ def _share_arrays(importer: ONNXGraphImporter, weights: Mapping[str, Array]) -> 
     parse = importer._parse_array
 
     def parsed(tensor: onnx.TensorProto) -> tvm.runtime.Tensor:
-        found = weights.get(tensor.name)
+        is_mapped = tensor.data_location == tensor.EXTERNAL  # others may have its name
+        found = weights.get(tensor.name) if is_mapped else None
         return parse(tensor) if found is None else shared_tensor(found.reshape(tuple(tensor.dims)))
 
     importer._parse_array = parsed
@@ -368,14 +368,15 @@ def _external_weights(
     files = dict(zip(locations, places, strict=True))
     mapped, found = dict[Path, Array](), dict[str, Array]()
     with file_errors(f"has weights that cannot be read from {_brief(locations)}", _AGAIN):
-        for tensor in model.graph.initializer if is_mapped else ():
-            if tensor.data_location == tensor.EXTERNAL:
-                array = _mapped(tensor, files, mapped)
-                if array is not None:
-                    found[tensor.name] = array
-        for tensor in _tensors(model.graph):
-            if tensor.data_location == tensor.EXTERNAL and tensor.name not in found:
+        most = len(model.graph.initializer) if is_mapped else 0
+        for number, tensor in enumerate(_tensors(model.graph)):  # the initializers come first
+            if tensor.data_location != tensor.EXTERNAL:
+                continue
+            array = _mapped(tensor, files, mapped) if number < most else None
+            if array is None:
                 load_external_data_for_tensor(tensor, str(folder))
+            else:
+                found[tensor.name] = array
     return found
 
 

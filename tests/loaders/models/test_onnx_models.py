@@ -126,6 +126,34 @@ def test_without_a_length_a_weight_is_the_rest_of_its_file(tmp_path):
     np.testing.assert_array_equal(weight, [7, *[0] * 7])
 
 
+def test_a_constant_in_a_node_may_have_the_name_of_a_weight(tmp_path):
+    array = np.arange(1, 9).astype("float32")
+    path = in_another_file(
+        tmp_path,
+        np.concatenate([np.zeros(7, "float32"), array]),  # at 128, and as many bytes more
+        onnx.TensorProto.FLOAT,
+        offset=128,
+        length=32,
+    )
+    model = onnx.load(path, load_external_data=False)
+    constant = onnx.TensorProto()
+    constant.CopyFrom(model.graph.initializer[0])
+    constant.external_data[1].value = "0"  # its offset
+    model.graph.node[0].output[0] = "sum"
+    model.graph.node.extend(
+        [
+            helper.make_node("Constant", [], ["c"], value=constant),
+            helper.make_node("Mul", ["sum", "c"], ["y"]),
+        ]
+    )
+    path.write_bytes(model.SerializeToString())
+    loaded = load(path)
+    (weight,) = loaded.params.values()
+    np.testing.assert_array_equal(weight, array)
+    (output,) = irviz.load(path, trust=True).run({"x": array}).outputs
+    np.testing.assert_array_equal(output[0], np.zeros(8))
+
+
 def redirect(path, location):
     """Let the model at a path want its weights from elsewhere."""
     moved = onnx.load(path, load_external_data=False)

@@ -423,7 +423,9 @@ class PageSession:
         # here, where no other thread works; what is confined cannot use the token that it sees
         fork_workers_from_here()
         TRIES.start()
-        import_module("irviz.view.graph.graphviz_engine").ENGINE.start()
+        from irviz.view.graph.graphviz_engine import ENGINE
+
+        ENGINE.start()
 
     def open(self, what: str, *, is_opaque: bool = False) -> None:
         """Begin to open a file or an example, unless something is open or being opened."""

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,17 @@ def _prctl(option: int, value: int) -> None:
 # --- End a child process, by force where it does not end by itself -------------------------------
 
 
+def fork() -> int:
+    """Fork this process as `os.fork` does, without Python's warning of threads.
+
+    Those threads wait, such as the one that watches the parent, or end before a fork, as those of
+    NumPy's BLAS do.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 class Process(Protocol):
     """What is used of `subprocess.Popen`."""
 
@@ -97,7 +109,7 @@ class Fork:
 
     def __init__(self, run: Callable[[], NoReturn]) -> None:
         self._code: int | None = None
-        self.pid = os.fork()
+        self.pid = fork()
         if not self.pid:
             try:
                 run()

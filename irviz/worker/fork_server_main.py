@@ -7,11 +7,16 @@ import gc
 import os
 import signal
 import socket
-import warnings
 from typing import NoReturn
 
 from irviz.worker import worker_main
-from irviz.worker.child_process import adopt_orphans, end_with_parent, kill_children, reap_children
+from irviz.worker.child_process import (
+    adopt_orphans,
+    end_with_parent,
+    fork,
+    kill_children,
+    reap_children,
+)
 
 MESSAGE_BYTES = 64
 _DESCRIPTORS = 3
@@ -27,9 +32,9 @@ def main(parent: int) -> None:
     number and the worker's exit code, if there was such a worker.
     """
     end_with_parent(parent, signal.SIGTERM)
+    adopt_orphans()
     with contextlib.suppress(Exception):  # each worker tries again, and reports the error
         worker_main.load_tvm()
-    adopt_orphans()
     gc.freeze()  # the collector would write to the memory that the workers share
     signal.signal(signal.SIGTERM, _end_all)
     if os.getppid() != parent:
@@ -82,13 +87,10 @@ def _serve(parent: socket.socket) -> None:
 
 def _fork() -> int | None:
     """Fork; return None on failure, which the parent notices because the worker's pipes close."""
-    with warnings.catch_warnings():
-        # Python warns of threads: those of NumPy's BLAS, which ends them before a fork
-        warnings.simplefilter("ignore")
-        try:
-            return os.fork()
-        except OSError:
-            return None
+    try:
+        return fork()
+    except OSError:
+        return None
 
 
 def _become_worker(server: int, descriptors: list[int]) -> None:

@@ -14,7 +14,6 @@ import os
 import pickle
 import select
 import sys
-import warnings
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -29,7 +28,13 @@ from irviz.worker.answers import (
     packed_call,
 )
 from irviz.worker.captured_output import MOST_BYTES, flush_stdout
-from irviz.worker.child_process import adopt_orphans, end_with_parent, kill_children, reap_children
+from irviz.worker.child_process import (
+    adopt_orphans,
+    end_with_parent,
+    fork,
+    kill_children,
+    reap_children,
+)
 from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
 
 Result = TypeVar("Result")
@@ -148,9 +153,7 @@ def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:
     printed, its_output = os.pipe()
     asked, request = os.pipe()
     server = os.getpid()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the thread that watches the parent
-        pid = os.fork()
+    pid = fork()
     if pid == 0:
         end_with_parent(server)
         for number in (request, received, printed):

@@ -415,8 +415,6 @@ def multiply_add(answer: Callable[..., Any]) -> str:
 )
 def fuse_unless_shared(answer: Callable[..., Any]) -> str:
     """Check a pass that fuses linear layers with ReLU, unless a value inside has other users."""
-    from irviz.course.mlp import MyModuleHighLevel
-
     arrays = {"x": digits().images[:1], **mlp_params()}
     for name, module in {
         "the MLP": MyModuleHighLevel,

@@ -37,8 +37,7 @@ function followConnection(connection: Connection): void {
 /** Say what is being opened and for how long, and return the widget's id once it is open. */
 async function opened(): Promise<string> {
   const began = Date.now();
-  const name = document.title;
-  document.title = `${name} · irviz`;
+  const name = first.querySelector("h1")?.textContent;
   const tick = setInterval(() => {
     say(`Opening ${name} … ${Math.round((Date.now() - began) / 1000)} s`);
   }, 1000);

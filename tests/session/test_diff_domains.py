@@ -193,6 +193,24 @@ def test_axes_bound_the_other_way_round_are_loops_that_were_reordered():
     assert block_lines(from_source(text), turned) == ["block B: loop j → i: reordered"]
 
 
+def test_loops_of_one_axis_that_changed_their_order_are_reordered():
+    schedule = s_tir.Schedule(Matmul)
+    _, j, _ = loops_of(schedule, "Y")
+    outer, inner = schedule.split(j, [2, None])
+    tiled = schedule.mod
+    schedule.reorder(inner, outer)
+    assert block_lines(tiled, schedule.mod) == ["block Y: loop j_1: reordered"]
+
+
+def test_loops_of_one_axis_that_exchanged_their_names_are_the_same():
+    schedule = s_tir.Schedule(Matmul)
+    schedule.split(loops_of(schedule, "Y")[2], [2, 2, None])
+    text = schedule.mod.script()
+    exchanged = text.replace("k_0", "k_3").replace("k_1", "k_0").replace("k_3", "k_1")
+    assert exchanged != text
+    assert block_lines(schedule.mod, from_source(exchanged)) == []
+
+
 def test_what_cannot_be_told_is_said_as_that():
     text = SYMBOLIC.replace("(n, 8)", "(8, 8)").replace("n = T.int64()", "")
     text = text.replace('"float32"', '"int32"').replace("T.float32(2)", "2").replace("n, 8", "8, 8")

@@ -396,6 +396,8 @@ def loop_groups(
         renaming: The names that correspond.
     """
     groups = _loops_by_axes(one, two, buffers)
+    if not _is_equal(_domain_texts(one), _domain_texts(two), renaming):
+        groups = [pair for group in groups for pair in _by_name(*group)]
     reordered = _out_of_order(groups, one.loops, two.loops)
     for index, (mine, theirs) in enumerate(groups):
         changes = list(_loop_changes(mine, theirs, renaming))
@@ -425,12 +427,14 @@ def with_domains(
 
 
 def _group_of(domain: DomainDiff, groups: Sequence[LoopGroup]) -> int:
-    """Return the first group that has one of the loops, -1 for none."""
-    for at, group in enumerate(groups):
-        sides = (group.ids_before, domain.loops_before), (group.ids_after, domain.loops_after)
-        if any(set(one).intersection(two) for one, two in sides):
-            return at
-    return -1
+    """Return the first group that has one of the loops, a reordered one before others, or -1."""
+    found = [
+        (LoopChange.REORDERED not in group.changes, at)
+        for at, group in enumerate(groups)
+        if {*group.ids_before}.intersection(domain.loops_before)
+        or {*group.ids_after}.intersection(domain.loops_after)
+    ]
+    return min(found)[1] if found else -1
 
 
 def _in_words(domains: Iterable[DomainDiff]) -> str:
@@ -461,6 +465,15 @@ def _loops_by_axes(one: Place, two: Place, buffers: Mapping[str, str]) -> list[_
     groups += [([loop], []) for loop in left.values()]
     groups += [([], [loop]) for loop in free.values()]
     return groups
+
+
+def _by_name(mine: list[Loop], theirs: list[Loop]) -> list[_Loops]:
+    """Return a pair of loops for each name if only their order changed, else all loops as one."""
+    was, now = ([(loop.variable, loop.extent) for loop in side] for side in (mine, theirs))
+    if was == now or sorted(was) != sorted(now):
+        return [(mine, theirs)]
+    by_name = {loop.variable: loop for loop in theirs}
+    return [([loop], [by_name[loop.variable]]) for loop in mine]
 
 
 _Uses = dict[str, frozenset[Hashable]]

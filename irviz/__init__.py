@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from irviz.session.reduce import reduce as reduce
     from irviz.session.run_stages import DivergenceReport as DivergenceReport
     from irviz.session.session import Session as Session
-    from irviz.session.visible_function import ViewState as ViewState
+    from irviz.session.stage_view import ViewState as ViewState
     from irviz.testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
     from irviz.transforms.kernels import library as library
     from irviz.transforms.passes.catalog import register_pass as register_pass
@@ -105,7 +105,7 @@ _LAZY = {
     "TimingTable": "irviz.view.text.run_results:TimingTable",
     "Tolerance": "irviz.model.runs.array_diff:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
-    "ViewState": "irviz.session.visible_function:ViewState",
+    "ViewState": "irviz.session.stage_view:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
     "diff": "irviz.session.open_diff:diff",

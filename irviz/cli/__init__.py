@@ -1,1 +1,1 @@
-"""The command line, with one module per command, and the server of the page."""
+"""The command line and the server of the page."""

@@ -43,10 +43,10 @@ from tornado.web import (
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.commands import FAILURES, failure_words
-from irviz.cli.page_connection import Pages
+from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import START, PageRequest, interruptible
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
-from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.start_choices import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES, fork_workers_from_here
@@ -479,7 +479,7 @@ def session_of_page(what: str, request: PageRequest, missing: Missing) -> Sessio
 def explorer_of_page(session: Session, pages: Pages) -> Explorer:
     """Return an explorer whose widgets are connected to the pages."""
     from irviz.explorer.explorer import Explorer
-    from irviz.runtime.kernels import say_if_none_are_kept
+    from irviz.runtime.kernel_cache import say_if_none_are_kept
 
     say_if_none_are_kept()
     pages.connect_widgets(Explorer.handle_control_comm_opened)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from irviz.explorer.downloads import Saved
 from irviz.explorer.state import CheckName, File, Side, State
 from irviz.model.graph.graph import NodeId
-from irviz.runtime.argument_lists import Inputs
+from irviz.runtime.call_inputs import Inputs
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import ScheduleStep

@@ -20,9 +20,9 @@ from irviz.explorer.html_file import page_content, page_in_steps
 from irviz.explorer.pass_trials import iter_trials, preview
 from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.runner import RUN, Job, Work, in_steps
-from irviz.explorer.schedules import called_prim_func, nest, offered_step, steps_offered_key
 from irviz.explorer.script_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
+from irviz.explorer.shown_schedule import called_prim_func, nest, offered_step, steps_offered_key
 from irviz.explorer.slow_actions import draw, iter_ahead, look
 from irviz.explorer.stage_rows import (
     FEW_NODES,

@@ -54,7 +54,7 @@ from irviz.model.graph.neighbourhood import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest
-from irviz.session.operation_limits import limited_together
+from irviz.session.opened_file_limits import limited_together
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible

@@ -11,7 +11,7 @@ from tvm import ir
 
 from irviz.explorer.stage_rows import FEW_NODES
 from irviz.explorer.state import Preview, PreviewKey, TrialsKey
-from irviz.ir.labels import attributes
+from irviz.ir.expression_labels import attributes
 from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.stage_cache import graph_of

@@ -9,7 +9,7 @@ from irviz.errors import NotFoundError
 from irviz.explorer.state import Side, State, derived
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
-from irviz.session.operation_limits import limited
+from irviz.session.opened_file_limits import limited
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.shared_layout import (
     ComparedViews,
@@ -20,7 +20,7 @@ from irviz.session.shared_layout import (
 )
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import is_lost, lost_function
-from irviz.session.visible_function import StageView, stage_view
+from irviz.session.stage_view import StageView, stage_view
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph

@@ -11,7 +11,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.runner import was_cancelled
-from irviz.explorer.schedules import loop_choice, offered_step, steps_to_time
+from irviz.explorer.shown_schedule import loop_choice, offered_step, steps_to_time
 from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import (
     BisectionKey,

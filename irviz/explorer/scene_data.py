@@ -51,17 +51,17 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.trace import Trace
-from irviz.session.operation_limits import limited
+from irviz.session.opened_file_limits import limited
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.shared_layout import ComparedViews
 from irviz.session.stage_cache import array_of, constants_of, graph_of, nest_of, tree_of
 from irviz.session.stage_diff import diff_stages
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_number
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.nodes_and_edges import add_shape
-from irviz.view.loop_nest_diff import draw_loops
+from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.svg_primitives import Rect, Size, svg_document, svg_text, visible
 from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
 from irviz.view.text.diff_text import block_words

@@ -22,7 +22,7 @@ from irviz.ir import tvmscript as tvmscript_lines
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.numpy_program import heading, line_offsets, part_offsets, write_function
 from irviz.session.node_history import blame
-from irviz.session.operation_limits import limited
+from irviz.session.opened_file_limits import limited
 from irviz.session.stage_cache import script_of
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible

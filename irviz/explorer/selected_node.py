@@ -25,12 +25,12 @@ from irviz.model.graph.graph import (
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
-from irviz.session.operation_limits import limited
+from irviz.session.opened_file_limits import limited
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
-from irviz.view.graph.labels import layers_label
+from irviz.view.graph.node_labels import layers_label
 from irviz.view.text.details import loop_nest_html, source_html
 from irviz.view.text.run_results import node_path
 

@@ -25,7 +25,7 @@ from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage
 

@@ -18,13 +18,13 @@ from irviz.model.graph.graph import NodeId
 from irviz.model.loop_nest import ScheduleAddress
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Array, NodeValue, Trace
-from irviz.runtime.argument_lists import Inputs
+from irviz.runtime.call_inputs import Inputs
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.stage import Stage, Transform

@@ -9,7 +9,6 @@ from typing import Any
 
 from irviz.explorer.pictures import graph_or_error, scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
-from irviz.explorer.schedules import schedule_data
 from irviz.explorer.script_data import block_lines, scripts
 from irviz.explorer.selected_node import (
     history,
@@ -18,6 +17,7 @@ from irviz.explorer.selected_node import (
     selected_value,
     shown_selection,
 )
+from irviz.explorer.shown_schedule import schedule_data
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer.schema import (

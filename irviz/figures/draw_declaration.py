@@ -24,11 +24,11 @@ from irviz.ir.tvmscript import Script, function_texts
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind, RegionKind
 from irviz.session.open_session import load
 from irviz.session.session import Session
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
-from irviz.view.graph import labels
-from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
+from irviz.view.graph import node_labels
+from irviz.view.loop_nest_figure import TIGHT, USUAL, Folding, draw_loop_nest_diff
 from irviz.view.slide import (
     CODE_SIZE,
     Panel,
@@ -304,16 +304,16 @@ def _with_writes(graph: Graph, word: str) -> Graph:
 def _sentences(graph: Graph) -> str:
     """Describe a graph: a sentence about its inputs and one for each call."""
     inputs = [node for node in graph.nodes if node.kind in INPUT_KINDS]
-    given = ", ".join(labels.value_label(node) for node in inputs)
+    given = ", ".join(node_labels.value_label(node) for node in inputs)
     found = [f"{graph.function}({given})."]
     for node in graph.nodes:
         if node in inputs:
             continue
         operands = ", ".join(
-            graph[edge.source].name or labels.title(graph[edge.source])
+            graph[edge.source].name or node_labels.title(graph[edge.source])
             for edge in graph.entering.get(node.id, ())
         )
-        found.append(f"{labels.value_label(node)} = {labels.title(node)}({operands}).")
+        found.append(f"{node_labels.value_label(node)} = {node_labels.title(node)}({operands}).")
     return " ".join(found)
 
 

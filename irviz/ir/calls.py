@@ -12,7 +12,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
 
-from irviz.ir.labels import TextCache, type_label
+from irviz.ir.expression_labels import TextCache, type_label
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
 from irviz.model.graph.graph import (

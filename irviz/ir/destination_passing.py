@@ -12,8 +12,8 @@ from tvm import ir, relax
 
 from irviz.errors import RunError
 from irviz.ir.calls import resolve_registered
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.function_graph import extract
-from irviz.ir.labels import dim_label
 from irviz.ir.module_functions import relax_function, relax_functions
 from irviz.ir.node_ids import definitions, identify, unique_id
 from irviz.ir.symbolic_shapes import evaluate_dim, nbytes, tensor_types

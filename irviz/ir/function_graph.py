@@ -19,7 +19,7 @@ from irviz.ir.calls import (
     other_type,
     other_types,
 )
-from irviz.ir.labels import (
+from irviz.ir.expression_labels import (
     TextCache,
     TypeText,
     attributes,

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.labels import shape_label
+from irviz.ir.expression_labels import shape_label
 from irviz.ir.statements import (
     ScopedNames,
     flatten_with_paths,

@@ -16,7 +16,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import NotFoundError, NumPyError
 from irviz.ir.module_functions import function_named
 from irviz.ir.node_ids import NodeIds, definitions
-from irviz.ir.numpy_loops import (
+from irviz.ir.numpy_prim_func import (
     ARRAY,
     CALL_TIR,
     RESERVED,

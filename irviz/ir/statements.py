@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.labels import dim_label
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.tvmscript import tvmscript
 
 

@@ -11,7 +11,7 @@ import tvm_ffi
 from tvm import ir, relax, sym, tirx
 
 from irviz.errors import IrvizError
-from irviz.ir.labels import dim_label
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.node_ids import NodeIds
 from irviz.ir.statements import used_vars
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.labels import dim_label
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.loaders.file_limits import (
     MAX_BYTES,

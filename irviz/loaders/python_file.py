@@ -12,7 +12,7 @@ from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.loaded_model import Loaded
-from irviz.loaders.tvmscript.dialect import imported_names
+from irviz.loaders.tvmscript.allowed_names import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import (
     Definition,

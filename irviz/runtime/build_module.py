@@ -23,7 +23,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.model.graph.graph import Node
-from irviz.runtime.kernels import KernelError, can_be_kept, compiled, is_closed
+from irviz.runtime.kernel_cache import KernelError, can_be_kept, compiled, is_closed
 
 # --- How Relax functions are optimised before they are built -------------------------------------
 

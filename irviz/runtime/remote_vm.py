@@ -23,9 +23,9 @@ from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.values import ShapeValue
 from irviz.model.runs.trace import Array
+from irviz.runtime.local_vm import LocalModule, remembered, running, to_device, tvm_target
 from irviz.runtime.module_bytes import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
-from irviz.runtime.vm import LocalModule, remembered, running, to_device, tvm_target
 from irviz.worker.answers import report_progress
 
 _SHORT_SECONDS = 0.1

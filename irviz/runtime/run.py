@@ -18,13 +18,14 @@ from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime import kernels
-from irviz.runtime.argument_lists import CallInputs, Cases
+from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
-from irviz.runtime.kernels import say_if_none_are_kept
+from irviz.runtime.call_inputs import CallInputs, Cases
+from irviz.runtime.kernel_cache import say_if_none_are_kept
+from irviz.runtime.local_vm import remembered
 from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
-from irviz.runtime.run_function import (
+from irviz.runtime.run_jobs import (
     BUDGET,
     ROUNDS,
     CalledFunction,
@@ -40,7 +41,6 @@ from irviz.runtime.run_function import (
     time_in_turn,
 )
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.runtime.vm import remembered
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
 from irviz.worker.sandbox import default_memory_limit
@@ -191,7 +191,7 @@ def forget_kernels() -> None:
     """Delete all compiled kernels: on disk, in memory, and in the workers."""
     for worker in (RUNS, TRIES):
         worker.stop()
-    kernels.forget_kernels()
+    kernel_cache.forget_kernels()
 
 
 def module_key(mod: ir.IRModule) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from irviz.errors import InputError, RunError, error_summary
 from irviz.limits import RUN_SECONDS
 from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
-from irviz.runtime.vm import tvm_target
+from irviz.runtime.local_vm import tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
 _LEAST_MEMORY = 32 * 2**20

@@ -20,7 +20,7 @@ from irviz.errors import CancelledRunError, InputError, RunError, StageError
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
-from irviz.runtime.argument_lists import Inputs
+from irviz.runtime.call_inputs import Inputs
 from irviz.session.session import Session
 from irviz.session.value_check import INTERFACE, StageVerdict, ValueCheck, named_arguments, renamed
 from irviz.transforms.passes.pass_call import as_transform

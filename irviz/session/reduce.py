@@ -34,11 +34,11 @@ from irviz.ir.tvmscript import tvmscript
 from irviz.ir.values import Argument, ShapeValue
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
-from irviz.runtime.argument_lists import RANDOM, Array, Cases, generator_for, random_array
+from irviz.runtime.call_inputs import RANDOM, Array, Cases, generator_for, random_array
+from irviz.runtime.local_vm import PERTURB, perturb_value
 from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.runtime.run_config import RunConfig
-from irviz.runtime.vm import PERTURB, perturb_value
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.session import Session
 from irviz.session.value_check import FILLS, INTERFACE, StageVerdict, ValueCheck

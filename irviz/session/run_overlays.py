@@ -10,7 +10,7 @@ from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Trace
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from irviz.units import format_duration
 from irviz.view.graph.overlay import Mark, Overlay
 

@@ -23,15 +23,15 @@ from irviz.model.runs.trace import (
     first_divergence,
     node_differences,
 )
-from irviz.runtime.argument_lists import CallInputs, Inputs
+from irviz.runtime.call_inputs import CallInputs, Inputs
+from irviz.runtime.local_vm import remembered
 from irviz.runtime.run import run
 from irviz.runtime.run_config import RunConfig
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.runtime.vm import remembered
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import array_of, constants_of, inlined_graph, node_correspondence
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
 from irviz.view.text.run_results import (

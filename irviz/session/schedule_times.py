@@ -12,7 +12,7 @@ from irviz.errors import CancelledRunError, RunError
 from irviz.model.runs.measurement import THIS_MACHINE, Measurement, Timing
 from irviz.model.runs.run_result import RunResult, Verdict, compare_runs
 from irviz.runtime.run import CallInputs, RunConfig, measure, run
-from irviz.runtime.run_function import BUDGET, LEAST_ROUNDS, ROUNDS
+from irviz.runtime.run_jobs import BUDGET, LEAST_ROUNDS, ROUNDS
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration

@@ -27,7 +27,7 @@ from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
-from irviz.runtime.argument_lists import Array, CallInputs, Inputs
+from irviz.runtime.call_inputs import Array, CallInputs, Inputs
 from irviz.runtime.run import measure
 from irviz.runtime.run_config import RunConfig
 from irviz.runtime.simulate_memory import memory_use
@@ -35,14 +35,14 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session import run_stages
 from irviz.session.layer_as_stage import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
-from irviz.session.operation_limits import limits
+from irviz.session.opened_file_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, union_along
-from irviz.session.visible_function import StageView, ViewState, stage_view
+from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
@@ -58,9 +58,9 @@ from irviz.transforms.schedules.schedule_trace import (
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree, replay, to_script
 from irviz.view.figure import Figure
-from irviz.view.graph.aligned_layouts import draw_sides
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.placed_sides import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes

@@ -39,7 +39,7 @@ from irviz.loaders.file_limits import (
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json, read_objects
 from irviz.model.graph.graph import Layer, LayerPart, NodeId
 from irviz.model.graph.layers import LayersByNode
-from irviz.runtime.argument_lists import Inputs
+from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.session.file_codec import (
     EncodingError,

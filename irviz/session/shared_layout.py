@@ -22,14 +22,14 @@ from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
-from irviz.session.visible_function import StageView, ViewState, stage_view
+from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
-from irviz.view.graph.aligned_layouts import place_diff, place_sides
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
 from irviz.view.graph.layout import Layout
 from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.placed_sides import place_diff, place_sides
 from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import PageTheme, ThemeName
 

@@ -1,7 +1,8 @@
 """Check that a stage has the interface of the first stage, and gives the same results.
 
 All stages are called with the same samples, as a caller would: by the position of the arguments.
-Results may differ by what rounding can do, as `irviz.model.runs.array_diff` says.
+Results may differ by what rounding can do, as `irviz.model.runs.array_diff` says. `bisect` and
+`reduce` check stages so. `run_stages` compares an imported model with its origin.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError
-from irviz.ir.labels import type_label
+from irviz.ir.expression_labels import type_label
 from irviz.ir.module_functions import drawable_function, prim_funcs, relax_functions
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.values import Argument, TypeMismatchError, check_argument
@@ -33,10 +34,10 @@ from irviz.model.runs.array_diff import (
 )
 from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
 from irviz.model.runs.trace import Array
-from irviz.runtime.argument_lists import Cases, Rows
+from irviz.runtime.call_inputs import Cases, Rows
 from irviz.runtime.remote_vm import tuple_leaves
 from irviz.runtime.run import run
-from irviz.runtime.samples import Sample, further_samples, map_arrays, usual_samples
+from irviz.runtime.sample_arguments import Sample, further_samples, map_arrays, usual_samples
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.apply_transform import try_transform

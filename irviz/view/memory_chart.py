@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
 from irviz.units import format_bytes
 from irviz.view.figure import Figure
-from irviz.view.graph.labels import VALUE_SIZE
+from irviz.view.graph.node_labels import VALUE_SIZE
 from irviz.view.svg_primitives import (
     Rect,
     Size,

@@ -22,7 +22,7 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
 )
-from irviz.view.graph import labels
+from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
 from irviz.view.graph.layout import Route
 from irviz.view.graph.nodes_and_edges import (
@@ -200,8 +200,8 @@ class _Panel:
                 label = node.type_label if self.words.has_input_types else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
                 if label:
-                    add_text(picture, label, place, labels.VALUE_SIZE, self.theme.text, "end")
-                width = text_width(label, labels.VALUE_SIZE)
+                    add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "end")
+                width = text_width(label, node_labels.VALUE_SIZE)
                 self._grow(rect._replace(left=place[0] - width))
 
     def _draw_buffers(self, picture: ElementTree.Element) -> None:
@@ -222,7 +222,7 @@ class _Panel:
             draw_edge(picture, edge, self.graph[edge.source], route, self.theme)
             label = self.graph[edge.source].type_label
             place = ((source.right + rect.left) / 2, source.centre[1] - 8)
-            add_text(picture, label, place, labels.VALUE_SIZE, self.theme.text)
+            add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
             draw_node(picture, node, rect, self.theme, None)
             self._grow(rect)
         for edge in self.graph.edges:
@@ -244,10 +244,10 @@ class _Panel:
         route = Route((start, (start[0], middle), (x, middle), before), end)
         node = self.graph[edge.source]
         draw_edge(picture, edge, node, route, self.theme)
-        label = labels.value_label(node)
+        label = node_labels.value_label(node)
         place = (start[0] + 6, start[1] + (-7.0 if up else 14.0))
-        add_text(picture, label, place, labels.VALUE_SIZE, self.theme.text, "start")
-        self._grow(Rect.at(place, text_width(label, labels.VALUE_SIZE), 1.0))
+        add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
+        self._grow(Rect.at(place, text_width(label, node_labels.VALUE_SIZE), 1.0))
 
     def _draw_return(self, picture: ElementTree.Element, name: NodeId) -> None:
         up, rect, size = self.direction == "up", self.shapes[name], output_size()
@@ -375,5 +375,5 @@ def _write_subscript(group: ElementTree.Element) -> None:
         found = _SUBSCRIPT.fullmatch(text.text or "")
         if text.get("class") == "name" and found:
             text.text = found[1]
-            number = add(text, "tspan", dy=3.5, font_size=labels.NOTE_SIZE)
+            number = add(text, "tspan", dy=3.5, font_size=node_labels.NOTE_SIZE)
             number.text = found[2]

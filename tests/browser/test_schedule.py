@@ -34,7 +34,7 @@ def place(lab: Any, block: str, depth: int | None) -> str:
     return str(
         lab.value(
             "(lambda found: found[__import__('irviz.model.loop_nest', fromlist=['x'])."
-            f"{address}])({{v: k for k, v in irviz.explorer.schedules.loop_addresses("
+            f"{address}])({{v: k for k, v in irviz.explorer.shown_schedule.loop_addresses("
             "explorer.store.state).items()})"
         )
     )

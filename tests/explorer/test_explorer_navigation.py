@@ -19,7 +19,7 @@ from irviz.limits import MOST_NODES
 from irviz.model.graph.graph import inlined_id
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 from irviz.transforms.bind_params import bind_params
 
 pytestmark = pytest.mark.worker

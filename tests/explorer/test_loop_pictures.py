@@ -12,7 +12,7 @@ from irviz.course.mm_relu import MyModule as MatMulRelu
 from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
 from irviz.explorer.scene_data import scene_data
-from irviz.explorer.schedules import loop_addresses
+from irviz.explorer.shown_schedule import loop_addresses
 from irviz.explorer.viewer.schema import Scene
 from irviz.session.session import Session
 from tests.explorer.performed_actions import state_after

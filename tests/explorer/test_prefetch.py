@@ -11,7 +11,7 @@ from irviz.explorer.pictures import compared, scene
 from irviz.explorer.slow_actions import neighbours
 from irviz.explorer.state import State
 from irviz.session.session import Session
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from tests.event_loop import until
 from tests.explorer.performed_actions import state_after
 

@@ -20,7 +20,7 @@ from irviz.explorer.state import ChangesKey, File, RunKey, State
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
-from irviz.session.visible_function import StageView
+from irviz.session.stage_view import StageView
 from irviz.transforms.passes.pass_call import as_transform
 from irviz.view.figure import Figure
 from tests.event_loop import LONG, until
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.worker
 
 SLOW_PACKAGES = (
     *("irviz.model.folding", "irviz.model.matching", "irviz.model.diff", "irviz.view.graph"),
-    *("irviz.explorer.pictures", "irviz.session.visible_function", "irviz.session.shared_layout"),
+    *("irviz.explorer.pictures", "irviz.session.stage_view", "irviz.session.shared_layout"),
     *("irviz.session.stage_cache", "irviz.session.stage_diff", "irviz.ir.function_graph"),
 )
 """What reads, compares, folds, lays out and draws functions."""

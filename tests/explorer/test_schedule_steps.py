@@ -11,7 +11,7 @@ import pytest
 from irviz.course.mm_relu import MyModule
 from irviz.explorer import actions, effects
 from irviz.explorer.effects import Effects
-from irviz.explorer.schedules import loop_addresses, schedule_data
+from irviz.explorer.shown_schedule import loop_addresses, schedule_data
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.viewer.schema import OfferedStep, Schedule
 from irviz.model.loop_nest import BlockAddress, LoopAddress, ScheduleAddress

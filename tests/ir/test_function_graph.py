@@ -12,8 +12,8 @@ from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.ir.calls import CallReader
+from irviz.ir.expression_labels import TextCache
 from irviz.ir.function_graph import extract
-from irviz.ir.labels import TextCache
 from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms.bind_params import bind_params

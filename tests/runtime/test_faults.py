@@ -153,7 +153,7 @@ def inject(monkeypatch, tmp_path, point, fault):
 
 def plant(point, fault, over):
     """Put a fault into the worker, which happens once: then the file `over` is there."""
-    from irviz.runtime import run_function
+    from irviz.runtime import run_jobs
     from irviz.worker import fresh_process
 
     fresh_process.in_fresh_process(lambda: None)  # so that the next run is forked after this
@@ -171,7 +171,7 @@ def plant(point, fault, over):
             def tobytes(self, *_):
                 fault()
 
-        real = run_function.stack_cases
+        real = run_jobs.stack_cases
 
         def joined(outputs):
             if over.exists():
@@ -179,7 +179,7 @@ def plant(point, fault, over):
             over.touch()
             return (np.zeros(3).view(Packed),)
 
-        run_function.stack_cases = joined
+        run_jobs.stack_cases = joined
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 import tvm
 from numpy.typing import NDArray
 
-from irviz.runtime.argument_lists import generator_for, random_array
+from irviz.runtime.call_inputs import generator_for, random_array
 from irviz.session.reduce import input_expression
 from irviz.transforms.python_script import PythonScript
 

@@ -13,7 +13,7 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 from irviz.transforms.passes.pass_call import named_pass
 
 

@@ -10,7 +10,7 @@ from irviz.limits import MOST_NODES
 from irviz.model.folding.containers import Container
 from irviz.model.folding.expansion import Expansion
 from irviz.session.session import Session
-from irviz.session.visible_function import ViewState
+from irviz.session.stage_view import ViewState
 
 FUSION = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "CallTIRRewrite")
 

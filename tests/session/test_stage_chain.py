@@ -27,7 +27,7 @@ from irviz.session.shared_layout import (
     chain_part,
     shared_layouts,
 )
-from irviz.session.visible_function import StageView, ViewState
+from irviz.session.stage_view import StageView, ViewState
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry

@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, relax
+from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import IrvizError
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.statements import used_vars, walk_statements
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.session.session import Session
 
@@ -216,3 +217,60 @@ def exercise(name: str, expected: str) -> Callable[[Callable[..., str]], Callabl
         return checked
 
     return decorate
+
+
+# --- The blocks of a PrimFunc and their loops ----------------------------------------------------
+
+
+class Loop(NamedTuple):
+    """A loop, and the names of the block's axes that it runs over."""
+
+    statement: tirx.For
+    axes: tuple[str, ...]
+
+
+class BlockWithLoops(NamedTuple):
+    """A block, and the loops around it, from outside."""
+
+    block: s_tir.SBlock
+    loops: tuple[Loop, ...]
+
+
+def block_of_sums(prim_func: tirx.PrimFunc) -> BlockWithLoops:
+    """Return the block with a reduction axis."""
+    found = [
+        nest
+        for nest in blocks_with_loops(prim_func)
+        if any(axis.iter_type == tirx.IterVar.CommReduce for axis in nest.block.iter_vars)
+    ]
+    if len(found) != 1:
+        raise WrongAnswerError(
+            f"There are {len(found)} blocks that add to a sum.",
+            "Leave the sums in one block: rfactor is not needed here.",
+        )
+    return found[0]
+
+
+def blocks_with_loops(prim_func: tirx.PrimFunc) -> list[BlockWithLoops]:
+    """Return the blocks with axes, and the loops around them."""
+    nests = []
+    around: list[tuple[int, tirx.For]] = []
+    for stmt, level in walk_statements(prim_func.body):
+        around = [(at, loop) for at, loop in around if at < level]
+        if isinstance(stmt, tirx.For):
+            around.append((level, stmt))
+        elif isinstance(stmt, s_tir.SBlockRealize) and stmt.block.iter_vars:
+            loops = []
+            for _, loop in around:
+                axes = zip(stmt.block.iter_vars, stmt.iter_values, strict=True)
+                over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
+                loops.append(Loop(loop, tuple(over)))
+            nests.append(BlockWithLoops(stmt.block, tuple(loops)))
+    names = Counter(nest.block.name_hint for nest in nests)
+    for name, count in names.items():
+        if count > 1:
+            raise WrongAnswerError(
+                f"{count} blocks are named {name}.",
+                "A schedule finds a block by a name of its own.",
+            )
+    return nests

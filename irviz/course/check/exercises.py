@@ -1,4 +1,4 @@
-"""The exercises of notebooks/end_to_end.ipynb."""
+"""The exercises of the notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, te, tirx
 
 from irviz.course.check.answers import (
+    Loop,
     WrongAnswerError,
+    block_of_sums,
+    blocks_with_loops,
     call_answer,
     exercise,
     expect_callable,
@@ -478,7 +481,7 @@ def _lower_fma(builder: relax.BlockBuilder, call: ir.Call) -> relax.Expr:
 )
 def loop_order(answer: Callable[..., Any]) -> str:
     """Check a schedule of mm_relu that reorders the loops of block Y."""
-    sums = _sums(
+    sums = block_of_sums(
         _schedule_product(
             answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128)
         )
@@ -500,7 +503,7 @@ def loop_order(answer: Callable[..., Any]) -> str:
 def batch_schedule(answer: Callable[..., Any]) -> str:
     """Check a schedule of a batch of matrix products with a ReLU."""
     scheduled = _schedule_product(answer, batch_matmul_relu(), (4, 32, 32))
-    sums = _sums(scheduled)
+    sums = block_of_sums(scheduled)
     outer, inner = sums.loops[0], sums.loops[-1]
     kinds = _kinds(sums.loops)
     for is_done, given, hint in (
@@ -532,7 +535,7 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
                 nest.block.name_hint == "relu"
                 and nest.loops[:1]
                 and nest.loops[0].statement.same_as(outer.statement)
-                for nest in _nests(scheduled)
+                for nest in blocks_with_loops(scheduled)
             ),
             "The ReLU is not inside of the loop over the batches.",
             "reverse_compute_at(block, loop) moves a block to where its input is made.",
@@ -543,21 +546,7 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
     return f"The loops of matmul are {kinds}, with the ReLU inside. The result is equal."
 
 
-class _Loop(NamedTuple):
-    """A loop, and the names of the block's axes that it runs over."""
-
-    statement: tirx.For
-    axes: tuple[str, ...]
-
-
-class _Nest(NamedTuple):
-    """A block, and the loops around it, from outside."""
-
-    block: s_tir.SBlock
-    loops: tuple[_Loop, ...]
-
-
-def _kinds(loops: tuple[_Loop, ...]) -> str:
+def _kinds(loops: tuple[Loop, ...]) -> str:
     return ", ".join(
         f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
         for loop in loops
@@ -597,46 +586,6 @@ def _schedule(
     return scheduled
 
 
-def _sums(prim_func: tirx.PrimFunc) -> _Nest:
-    """Return the block with a reduction axis."""
-    found = [
-        nest
-        for nest in _nests(prim_func)
-        if any(axis.iter_type == tirx.IterVar.CommReduce for axis in nest.block.iter_vars)
-    ]
-    if len(found) != 1:
-        raise WrongAnswerError(
-            f"There are {len(found)} blocks that add to a sum.",
-            "Leave the sums in one block: rfactor is not needed here.",
-        )
-    return found[0]
-
-
-def _nests(prim_func: tirx.PrimFunc) -> list[_Nest]:
-    """Return the blocks with axes, and the loops around them."""
-    nests = []
-    around: list[tuple[int, tirx.For]] = []
-    for stmt, level in walk_statements(prim_func.body):
-        around = [(at, loop) for at, loop in around if at < level]
-        if isinstance(stmt, tirx.For):
-            around.append((level, stmt))
-        elif isinstance(stmt, s_tir.SBlockRealize) and stmt.block.iter_vars:
-            loops = []
-            for _, loop in around:
-                axes = zip(stmt.block.iter_vars, stmt.iter_values, strict=True)
-                over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
-                loops.append(_Loop(loop, tuple(over)))
-            nests.append(_Nest(stmt.block, tuple(loops)))
-    names = Counter(nest.block.name_hint for nest in nests)
-    for name, count in names.items():
-        if count > 1:
-            raise WrongAnswerError(
-                f"{count} blocks are named {name}.",
-                "A schedule finds a block by a name of its own.",
-            )
-    return nests
-
-
 _AXES = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduction"}
 
 
@@ -664,7 +613,7 @@ def add_row(answer: tirx.PrimFunc) -> str:
         "C",
         "Every row gets the same B: which of the two axes does B have?",
     )
-    nests = _nests(answer)
+    nests = blocks_with_loops(answer)
     if not nests:
         raise WrongAnswerError(
             "The PrimFunc has no block with axes.",
@@ -698,7 +647,7 @@ def three_loops(answer: Callable[..., Any]) -> str:
     """Check a schedule that cuts the loop of a vector addition into three."""
     arrays = random_arrays(0, A=(1024,), B=(1024,))
     scheduled = _schedule(answer, vector_add(), arrays, arrays["A"] + arrays["B"])
-    nests = _nests(scheduled)
+    nests = blocks_with_loops(scheduled)
     if len(nests) != 1 or len(nests[0].loops) != 3:
         found = " and ".join(str(len(nest.loops)) for nest in nests)
         raise WrongAnswerError(

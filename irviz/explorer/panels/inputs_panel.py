@@ -25,7 +25,7 @@ from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
-from irviz.runtime.argument_lists import (
+from irviz.runtime.call_inputs import (
     RANDOM,
     SIZE,
     WORDS,
@@ -35,7 +35,7 @@ from irviz.runtime.argument_lists import (
     Plan,
     plan_inputs,
 )
-from irviz.runtime.run_function import own_inputs
+from irviz.runtime.run_jobs import own_inputs
 from irviz.view.templating import render
 
 GIVEN, FILE = "given", "file"

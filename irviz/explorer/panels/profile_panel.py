@@ -21,14 +21,14 @@ from irviz.explorer.panels.panel import (
     show_if,
 )
 from irviz.explorer.runner import Jobs
-from irviz.explorer.schedules import prim_func, schedule_trace, steps_to_time
+from irviz.explorer.shown_schedule import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.argument_lists import parse_sizes
+from irviz.runtime.call_inputs import parse_sizes
 from irviz.runtime.simulate_memory import memory_use
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes

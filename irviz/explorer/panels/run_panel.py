@@ -25,10 +25,10 @@ from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
-from irviz.runtime.argument_lists import Inputs
 from irviz.runtime.build_module import BUILDS
+from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run_config import check_limits
-from irviz.runtime.run_function import own_inputs
+from irviz.runtime.run_jobs import own_inputs
 from irviz.session.run_stages import input_of_case
 from irviz.view.text.run_results import outputs_html
 from irviz.view.values.images import as_image, grey_png

@@ -16,7 +16,7 @@ from irviz.explorer.panels.panel import (
     offer,
     show_if,
 )
-from irviz.explorer.schedules import (
+from irviz.explorer.shown_schedule import (
     prim_func,
     prim_funcs,
     refusal,

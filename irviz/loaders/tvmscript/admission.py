@@ -16,7 +16,7 @@ from typing import Any
 from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
-from irviz.loaders.tvmscript.dialect import (
+from irviz.loaders.tvmscript.allowed_names import (
     DECORATORS,
     FUNCTIONS,
     MEANINGS,

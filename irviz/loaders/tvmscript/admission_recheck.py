@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from irviz.loaders.tvmscript.dialect import (
+from irviz.loaders.tvmscript.allowed_names import (
     DECORATORS,
     FUNCTIONS,
     INDEXERS,

@@ -20,7 +20,7 @@ from irviz.loaders.tvmscript.admission_recheck import (
     is_special_float,
     repeats,
 )
-from irviz.loaders.tvmscript.dialect import (
+from irviz.loaders.tvmscript.allowed_names import (
     ATTRIBUTES,
     EXTENTS,
     FUNCTIONS,

@@ -29,7 +29,7 @@ from irviz.gc_pause import gc_paused
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.read_in_worker import check_written_size, draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
-from irviz.loaders.tvmscript.dialect import AXES, LAYOUT_FUNCTIONS
+from irviz.loaders.tvmscript.allowed_names import AXES, LAYOUT_FUNCTIONS
 from irviz.loaders.tvmscript.syntax_tree import Definition
 from irviz.worker.captured_output import captured_stderr
 

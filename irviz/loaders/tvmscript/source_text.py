@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from irviz.loaders.tvmscript.dialect import is_ptx_text, used_names, with_full_names
+from irviz.loaders.tvmscript.allowed_names import is_ptx_text, used_names, with_full_names
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, position
 
 RESERVED = frozenset({"Axis", "I", "R", "T", "Tx", "TypeVar", "range"})

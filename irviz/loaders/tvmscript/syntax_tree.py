@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, SyntaxLimits
-from irviz.loaders.tvmscript.dialect import imported_names
+from irviz.loaders.tvmscript.allowed_names import imported_names
 
 _OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
-from irviz.model.diff.match_blocks import axis_partners
 from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import Axis, AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
 from irviz.model.matching.alignment import Alignment, align_lists
+from irviz.model.matching.block_matching import axis_partners
 
 _LETTERS = {AxisKind.SPATIAL: "", AxisKind.REDUCTION: " (R)"}
 

@@ -16,18 +16,6 @@ from irviz.model.diff.diff_result import (
     LoopGroup,
     LoopNestDiff,
 )
-from irviz.model.diff.match_blocks import (
-    WORD,
-    BlockMatch,
-    Place,
-    axis_partners,
-    body_text,
-    defined_names,
-    has_axes_of,
-    header,
-    match_blocks,
-    places,
-)
 from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import (
     Block,
@@ -41,6 +29,18 @@ from irviz.model.loop_nest import (
     contains_block,
 )
 from irviz.model.matching.alignment import Alignment, align_lists, longest_increasing
+from irviz.model.matching.block_matching import (
+    WORD,
+    BlockMatch,
+    Place,
+    axis_partners,
+    body_text,
+    defined_names,
+    has_axes_of,
+    header,
+    match_blocks,
+    places,
+)
 
 CompareDomains = Callable[[str, str], Sequence[DomainDiff]]
 """Compares what two blocks visit, by their ids before and after."""

@@ -1,4 +1,7 @@
-"""The relation between the nodes of a function before and after, over one step or several."""
+"""The relation between the nodes of a function before and after, over one step or several.
+
+It holds the pairs that `model.matching` finds, with nodes that were fused, split or inlined.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The layers of a model that nodes belong to, inferred from the nodes around where unknown."""
+"""The layers of a model that nodes belong to, inferred from the nodes around where unknown.
+
+`model.folding.containers` makes the groups of them that are drawn.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays, kernel_tolerance, largest_number
-from irviz.runtime.kernels import compiled, is_closed
+from irviz.runtime.kernel_cache import compiled, is_closed
 from irviz.transforms.kernels.library import (
     LibraryKernel,
     NoPrimFuncError,

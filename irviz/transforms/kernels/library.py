@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, te, tirx, topi
 
 from irviz.errors import IrvizError, error_summary
-from irviz.ir.labels import dim_label
+from irviz.ir.expression_labels import dim_label
 from irviz.runtime.registrations import python_function
 from irviz.transforms.entry_points import KERNELS, load_entry_points
 from irviz.transforms.kernels.signature import (

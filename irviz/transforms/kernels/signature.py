@@ -15,7 +15,7 @@ from tvm import ir, relax, sym, tirx
 from tvm_ffi import structural_map
 
 from irviz.errors import IrvizError
-from irviz.ir.labels import dim_label
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.statements import flatten, nested_statements, used_vars
 
 _DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"

@@ -21,7 +21,7 @@ from irviz.model.graph.graph import (
     NodeId,
     RegionKind,
 )
-from irviz.view.graph import labels
+from irviz.view.graph import node_labels
 from irviz.view.graph.nodes_and_edges import (
     cluster_contents,
     cluster_title,
@@ -218,7 +218,7 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
 
 
 def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, arguments: int) -> None:
-    tooltip = graphviz.escape(labels.title(node))
+    tooltip = graphviz.escape(node_labels.title(node))
     if arguments:
         table = _table(size, arguments)
         source.node(name, table, shape="plain", fixedsize="false", tooltip=tooltip)

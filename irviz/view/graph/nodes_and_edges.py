@@ -20,7 +20,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.view.graph import labels
+from irviz.view.graph import node_labels
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
 from irviz.view.svg_primitives import (
@@ -50,14 +50,14 @@ _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 def shape_size(node: Node, arguments: int) -> Size:
     """Return the size of a node's shape, wide enough for its edges to enter side by side."""
-    title_width = text_width(labels.title(node), labels.NAME_SIZE)
+    title_width = text_width(node_labels.title(node), node_labels.NAME_SIZE)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
-    lines = labels.lines(node)
-    label_width = max([title_width, *(text_width(line, labels.NOTE_SIZE) for line in lines)])
+    lines = node_labels.lines(node)
+    label_width = max([title_width, *(text_width(line, node_labels.NOTE_SIZE) for line in lines)])
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))
     if arguments:
@@ -78,12 +78,12 @@ def bar_width(node: Node) -> float:
 
 def output_size() -> Size:
     """Return the size of the node that stands for the function's result."""
-    return Size(text_width(OUTPUT, labels.NOTE_SIZE) + 16, 20.0)
+    return Size(text_width(OUTPUT, node_labels.NOTE_SIZE) + 16, 20.0)
 
 
 def value_width(node: Node) -> float:
     """Return the width that the label of a node's value takes."""
-    return text_width(labels.value_label(node), labels.VALUE_SIZE) + _VALUE_MARGIN
+    return text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + _VALUE_MARGIN
 
 
 def add_shape(
@@ -165,14 +165,14 @@ def draw_node(
     if mark and mark.is_first:
         lines |= {"stroke": theme.flag, "stroke_width": 3}
     add_shape(group, style.shape, rect, **lines)
-    notes = labels.lines(node)
+    notes = node_labels.lines(node)
     x, y = rect.centre
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
-    title, size = labels.title(node), labels.NAME_SIZE
+    title, size = node_labels.title(node), node_labels.NAME_SIZE
     add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
     for number, note in enumerate(notes):
         place = (x, position[1] + 15 + 12 * number)
-        add_text(group, note, place, labels.NOTE_SIZE, note_colour, css_class="note")
+        add_text(group, note, place, node_labels.NOTE_SIZE, note_colour, css_class="note")
     return group
 
 
@@ -182,7 +182,7 @@ def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
     colours = {"fill": theme.background, "stroke": theme.line}
     add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
     x, y = rect.centre
-    add_text(group, OUTPUT, (x, y + 3.5), labels.NOTE_SIZE, theme.text, css_class="name")
+    add_text(group, OUTPUT, (x, y + 3.5), node_labels.NOTE_SIZE, theme.text, css_class="name")
 
 
 def draw_value_label(
@@ -196,14 +196,14 @@ def draw_value_label(
     stub = path("M", *outlet, "v", outward * _STUB)
     add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
     position = _value_label_position(outlet, outward)
-    add_text(group, labels.value_label(node), position, labels.VALUE_SIZE, theme.text)
+    add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
     return group
 
 
 def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
     """Return the rectangle that the label of a value covers."""
     position = _value_label_position(outlet, outward)
-    return text_rect(labels.value_label(node), position, labels.VALUE_SIZE)
+    return text_rect(node_labels.value_label(node), position, node_labels.VALUE_SIZE)
 
 
 def effect_numbers(graph: Graph) -> dict[NodeId, int]:
@@ -215,8 +215,10 @@ def effect_numbers(graph: Graph) -> dict[NodeId, int]:
 def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
     """Write the number of a node's effect into its lower right corner; marks take the others."""
     text = f"!{number}"
-    middle = (rect.right - 5 - text_width(text, labels.NOTE_SIZE) / 2, rect.bottom - 4)
-    mark = add_text(parent, text, middle, labels.NOTE_SIZE, theme.quiet_text, css_class="effect")
+    middle = (rect.right - 5 - text_width(text, node_labels.NOTE_SIZE) / 2, rect.bottom - 4)
+    mark = add_text(
+        parent, text, middle, node_labels.NOTE_SIZE, theme.quiet_text, css_class="effect"
+    )
     add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 
 
@@ -225,11 +227,11 @@ def _value_label_position(outlet: Point, outward: float) -> Point:
 
 
 def _tooltip(node: Node) -> str:
-    lines = [f"{node.name or labels.title(node)}: {node.type_label}"]
+    lines = [f"{node.name or node_labels.title(node)}: {node.type_label}"]
     if node.callee:
         lines.append(f"{node.kind.value} {node.callee}")
     lines += [f"{name} = {value}" for name, value in node.attributes]
-    if node.kind is not NodeKind.GROUP and (layers := labels.layers_label(node)):
+    if node.kind is not NodeKind.GROUP and (layers := node_labels.layers_label(node)):
         lines.append(f"layer = {layers}")
     return "\n".join(lines)
 
@@ -258,7 +260,7 @@ def draw_edge(
     """
     kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
     group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
-    title = f"{source.name or labels.title(source)}: {source.type_label}"
+    title = f"{source.name or node_labels.title(source)}: {source.type_label}"
     if edge.uses > 1:
         title += f"\n{edge.uses} uses"
     if edge.is_carried:
@@ -350,12 +352,12 @@ def cluster_title(graph: Graph, index: int) -> str:
     region = graph.regions[index]
     if region.kind is RegionKind.DATAFLOW_BLOCK:
         return "dataflow"
-    return labels.group_title(region.name)
+    return node_labels.group_title(region.name)
 
 
 def title_space(title: str) -> float:
     """Return the least width of a frame with a title."""
-    return text_width(title, labels.VALUE_SIZE) + 30
+    return text_width(title, node_labels.VALUE_SIZE) + 30
 
 
 def draw_cluster(
@@ -376,12 +378,12 @@ def draw_cluster_title(
 ) -> None:
     """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
     halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
-    add_text(parent, title, _position(frame), labels.VALUE_SIZE, colour, "start", **halo)
+    add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start", **halo)
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
     """Return the rectangle that a title covers."""
-    return text_rect(title, _position(frame), labels.VALUE_SIZE, "start")
+    return text_rect(title, _position(frame), node_labels.VALUE_SIZE, "start")
 
 
 def _position(frame: ClusterFrame) -> Point:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
-from irviz.view.graph import labels
+from irviz.view.graph import node_labels
 from irviz.view.svg_primitives import (
     Point,
     Rect,
@@ -83,9 +83,9 @@ def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:
 
 def legend_size(overlay: Overlay) -> Size:
     """Return the size of the legend."""
-    title = text_width(overlay.title, labels.VALUE_SIZE)
+    title = text_width(overlay.title, node_labels.VALUE_SIZE)
     rows = 3 if _flag_row_width(overlay) else 2
-    scale = text_width(overlay.low + overlay.high, labels.NOTE_SIZE) + _SCALE.width + 2 * _GAP
+    scale = text_width(overlay.low + overlay.high, node_labels.NOTE_SIZE) + _SCALE.width + 2 * _GAP
     return Size(max(title, scale, _flag_row_width(overlay)), rows * _ROW - 6)
 
 
@@ -96,13 +96,13 @@ def draw_overlay_legend(
     group = add(parent, "g", "legend")
     left, top = corner
 
-    def write(text: str, x: float, y: float, size: float = labels.NOTE_SIZE) -> None:
+    def write(text: str, x: float, y: float, size: float = node_labels.NOTE_SIZE) -> None:
         add_text(group, text, (x, y), size, theme.text, "start")
 
-    write(overlay.title, left, top + 11, labels.VALUE_SIZE)
+    write(overlay.title, left, top + 11, node_labels.VALUE_SIZE)
     row = top + _ROW
     write(overlay.low, left, row + 10)
-    start = left + text_width(overlay.low, labels.NOTE_SIZE) + _GAP
+    start = left + text_width(overlay.low, node_labels.NOTE_SIZE) + _GAP
     _draw_scale(group, (start, row), theme)
     write(overlay.high, start + _SCALE.width + _GAP, row + 10)
     if _flag_row_width(overlay):
@@ -126,7 +126,7 @@ def _flag_row_width(overlay: Overlay) -> float:
     """Return the width of the row that explains warnings, 0 if there is no such row."""
     if not overlay.flag or not any(mark.is_flagged for mark in overlay.marks.values()):
         return 0
-    return _FLAG_WIDTH + text_width(overlay.flag, labels.NOTE_SIZE)
+    return _FLAG_WIDTH + text_width(overlay.flag, node_labels.NOTE_SIZE)
 
 
 # --- node markers ------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from irviz.model.graph.graph import (
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import format_number
-from irviz.view.graph.labels import layers_label
+from irviz.view.graph.node_labels import layers_label
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
 

@@ -20,7 +20,7 @@ from irviz.explorer.actions import Apply, Checkout, ChooseLoop, DoStep, SetField
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.profile_panel import StepTiming
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
-from irviz.explorer.schedules import (
+from irviz.explorer.shown_schedule import (
     chosen_loops,
     loop_addresses,
     nest,

@@ -16,9 +16,9 @@ from irviz.explorer.downloads import Saved
 from irviz.explorer.html_file import record_in_steps
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
-from irviz.explorer.viewer.generate import TARGET, typescript
 from irviz.explorer.viewer.schema import MESSAGES, WRITTEN, action_of
 from irviz.explorer.viewer.widget import Viewer
+from irviz.explorer.viewer.write_schema import TARGET, typescript
 from irviz.progress import with_progress
 from irviz.session.session import Session
 from tests.widget_messages import send_message
@@ -43,7 +43,7 @@ def interface(name: str) -> dict[str, str]:
 
 def test_the_declarations_of_the_page_are_current() -> None:
     is_current = TARGET.read_text("utf-8") == typescript()
-    assert is_current, "run `python -m irviz.explorer.viewer.generate` and `npm run build`"
+    assert is_current, "run `python -m irviz.explorer.viewer.write_schema` and `npm run build`"
 
 
 def test_types_are_written_as_typescript() -> None:

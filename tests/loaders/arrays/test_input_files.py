@@ -19,7 +19,7 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.loaders import input_files
 from irviz.loaders.input_files import InputFileError, InputTensor, read_inputs
 from irviz.loaders.read_in_worker import read_in_worker
-from irviz.runtime.argument_lists import plan_inputs
+from irviz.runtime.call_inputs import plan_inputs
 
 pytestmark = pytest.mark.worker
 ROW = {"x": InputTensor((1, 784), "float32")}

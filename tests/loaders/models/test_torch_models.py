@@ -20,7 +20,7 @@ from irviz.loaders.load import load, load_content
 from irviz.loaders.models import torch_importer
 from irviz.loaders.models.imported_layers import source_place
 from irviz.loaders.models.pt2_models import plain_archive
-from irviz.view.graph.labels import layers_label
+from irviz.view.graph.node_labels import layers_label
 
 torch = pytest.importorskip("torch", reason="this needs PyTorch: pip install 'irviz[torch]'")
 nn = torch.nn

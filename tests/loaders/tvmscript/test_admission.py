@@ -18,7 +18,7 @@ from tvm import ir
 
 from irviz.course.mlp import MODULES
 from irviz.loaders.tvmscript.admission import RefusedError, admit
-from irviz.loaders.tvmscript.dialect import ATTRIBUTES, FUNCTIONS, METHODS, TYPES, may_call
+from irviz.loaders.tvmscript.allowed_names import ATTRIBUTES, FUNCTIONS, METHODS, TYPES, may_call
 
 _SPEC = importlib.util.spec_from_file_location(
     "irviz_test_attacks", Path(__file__).with_name("attacks.py")

@@ -13,7 +13,7 @@ from irviz.errors import LoadError
 from irviz.loaders.load import read_content
 from irviz.loaders.notebook_cells import read_cell
 from irviz.loaders.tvmscript.admission import RefusedError, admit
-from irviz.loaders.tvmscript.dialect import AXES, INTRINSICS, MEANINGS, TILE
+from irviz.loaders.tvmscript.allowed_names import AXES, INTRINSICS, MEANINGS, TILE
 
 SOURCE = "#error this is not CUDA"
 KERNEL = f"""

@@ -16,7 +16,7 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind, inlined_id
 from irviz.session.stage_cache import graph_of
-from irviz.session.visible_function import ViewState, inline_call, stage_view
+from irviz.session.stage_view import ViewState, inline_call, stage_view
 from irviz.transforms.stage import Stage
 
 UNARY = [getattr(relax.op, name) for name in ("exp", "abs", "tanh", "sin", "cos", "sqrt", "log")]

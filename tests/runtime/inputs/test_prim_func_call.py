@@ -17,9 +17,9 @@ from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.values import TypeMismatchError
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
-from irviz.runtime import run_function
+from irviz.runtime import run_jobs
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
-from irviz.runtime.run_function import own_inputs, prim_func_sizes
+from irviz.runtime.run_jobs import own_inputs, prim_func_sizes
 from irviz.transforms.schedules.schedule_step import schedule_step
 from irviz.transforms.schedules.schedule_trace import record_schedule
 from irviz.worker.supervisor import RUNS
@@ -136,13 +136,13 @@ def test_a_run_takes_as_long_as_its_calls_usually_do():
         asked.append(count)
         return next(seconds)
 
-    assert run_function.median_seconds(times) == 2e-3
+    assert run_jobs.median_seconds(times) == 2e-3
     assert asked == [1] + [2] * 10
 
 
 def test_a_long_call_is_made_once(monkeypatch):
-    monkeypatch.setattr(run_function, "TIMING_SECONDS", 0.0)  # with which each is long
-    monkeypatch.setattr(run_function, "median_seconds", None)
+    monkeypatch.setattr(run_jobs, "TIMING_SECONDS", 0.0)  # with which each is long
+    monkeypatch.setattr(run_jobs, "median_seconds", None)
     assert run(Odd, "count", CallInputs("zeros"), config=HERE).seconds > 0
 
 

@@ -17,9 +17,9 @@ from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
 from irviz.model.runs.measurement import Measurement, Timing
 from irviz.runtime import run as running
-from irviz.runtime import run_function as measuring
+from irviz.runtime import run_jobs as measuring
 from irviz.runtime.run import CallInputs, RunConfig, measure
-from irviz.runtime.run_function import (
+from irviz.runtime.run_jobs import (
     LEAST_ROUNDS,
     CalledFunction,
     TimedCall,

@@ -10,7 +10,7 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
 from irviz.runtime.build_module import BUILDS, BuildRecipe
-from irviz.runtime.vm import tvm_target
+from irviz.runtime.local_vm import tvm_target
 from irviz.view.text.run_results import run_badge
 
 TARGET = tvm_target("llvm")

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from irviz.runtime import kernels as module_under_test
-from irviz.runtime.kernels import KernelStore, kernel_store, path_with
+from irviz.runtime import kernel_cache as module_under_test
+from irviz.runtime.kernel_cache import KernelStore, kernel_store, path_with
 
 KEYS = ["1" * 64, "2" * 64]
 

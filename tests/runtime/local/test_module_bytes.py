@@ -111,7 +111,7 @@ def test_where_the_system_hides_the_memory_of_processes_weights_are_sent(session
 
 @pytest.mark.build
 def test_large_constants_are_released_with_what_was_built():
-    from irviz.runtime.vm import LocalModule
+    from irviz.runtime.local_vm import LocalModule
 
     matrix = aligned_copy(WEIGHTS["w"])
     mod, held = network(matrix), weakref.ref(matrix.base)

@@ -20,7 +20,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.graph import inlined_id
-from irviz.runtime.argument_lists import plan_inputs
+from irviz.runtime.call_inputs import plan_inputs
 from irviz.runtime.simulate_memory import SimulatedMemory, memory_use
 from irviz.worker.supervisor import CrashedError
 

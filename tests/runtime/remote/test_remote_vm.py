@@ -17,8 +17,8 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import InputError, RunError
+from irviz.runtime.local_vm import LocalModule
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, measure, run
-from irviz.runtime.vm import LocalModule
 from irviz.worker.supervisor import RUNS
 
 pytestmark = pytest.mark.worker

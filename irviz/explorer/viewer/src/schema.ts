@@ -1,4 +1,4 @@
-// Generated from schema.py by `python -m irviz.explorer.viewer.generate`. Do not edit.
+// Generated from schema.py by `python -m irviz.explorer.viewer.write_schema`. Do not edit.
 
 export type Side = "current" | "reference";
 

@@ -13,11 +13,11 @@ import numpy as np
 from tvm import ir, tirx
 
 from irviz.errors import InputError
-from irviz.ir.argument_ranges import ANY, ValueRange, argument_ranges
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
+from irviz.ir.value_ranges import ANY, ValueRange, argument_ranges
 from irviz.ir.values import Argument
-from irviz.runtime.argument_lists import (
+from irviz.runtime.call_inputs import (
     RANDOM,
     Array,
     CallInputs,
@@ -27,7 +27,7 @@ from irviz.runtime.argument_lists import (
     plan_inputs,
     synthetic_value,
 )
-from irviz.runtime.run_function import own_inputs
+from irviz.runtime.run_jobs import own_inputs
 from irviz.worker.shared_arrays import shared
 
 _SIZES = (32, 3)

@@ -9,10 +9,10 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from irviz.cli.page_connection import Pages
+from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import PageRequest
 from irviz.cli.page_server import PageSession, start_page
-from irviz.cli.start_page import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.start_choices import EXAMPLES, add_recent_file, recent_files
 
 
 @pytest.fixture(autouse=True)

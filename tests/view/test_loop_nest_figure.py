@@ -10,7 +10,7 @@ from tvm import s_tir
 from tvm.script import from_source
 
 from irviz.course.mm_relu import MyModule, lecture_schedule
-from irviz.ir.compare_domains import compare_domains
+from irviz.ir.iteration_domains import compare_domains
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.loop_nest import (
@@ -24,7 +24,7 @@ from irviz.model.loop_nest import (
     LoopNest,
     Statement,
 )
-from irviz.view.loop_nest_diff import draw_loop_nest_diff
+from irviz.view.loop_nest_figure import draw_loop_nest_diff
 from irviz.view.svg_primitives import text_width
 from irviz.view.theme import THEMES
 

@@ -13,7 +13,7 @@ from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import InputError
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.values import ShapeValue, TypeMismatchError
-from irviz.runtime.argument_lists import plan_inputs
+from irviz.runtime.call_inputs import plan_inputs
 
 MAIN, SYMBOLIC = MyModuleStatic["main"], MyModule["main"]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.labels import dim_label, shape_label, type_label
+from irviz.ir.expression_labels import dim_label, shape_label, type_label
 from irviz.ir.module_functions import relax_function
 from irviz.ir.symbolic_shapes import (
     dim_names,

@@ -9,8 +9,8 @@ import pytest
 
 import irviz
 from irviz.limits import PASSES_SECONDS, passes_time
-from irviz.session import operation_limits
-from irviz.session.operation_limits import limited, limited_together
+from irviz.session import opened_file_limits
+from irviz.session.opened_file_limits import limited, limited_together
 
 pytestmark = [
     pytest.mark.worker,
@@ -52,13 +52,13 @@ def opened(tmp_path):
 
 @pytest.fixture
 def few_seconds(monkeypatch):
-    monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.3)
+    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.3)
 
 
 def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened, monkeypatch):
     session = opened(calls_that_call(1000, 2)).apply("LegalizeOps")
     with monkeypatch.context() as limits:
-        limits.setattr(operation_limits, "OPERATION_SECONDS", 0.02)
+        limits.setattr(opened_file_limits, "OPERATION_SECONDS", 0.02)
         with pytest.raises(
             irviz.LimitError, match=r"comparison takes more than 0\.02 s .* smaller"
         ):
@@ -70,7 +70,7 @@ def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(open
 def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, monkeypatch, draw):
     session = opened(calls_that_call(300, 2))
     assert getattr(opened(calls_that_call(2, 3), "less.py"), draw)().svg
-    monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.2)
+    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.2)
     match = r"longer than 0\.2 s and was stopped|the picture takes more than 0\.2 s"
     with pytest.raises(irviz.IrvizError, match=match):
         getattr(session, draw)()
@@ -104,7 +104,7 @@ def test_the_same_operation_on_modules_of_ones_own_is_not_limited(opened):
 
 
 def test_what_takes_too_much_memory_ends_in_words(opened, monkeypatch):
-    monkeypatch.setattr(operation_limits, "OPERATION_BYTES", 50 << 20)
+    monkeypatch.setattr(opened_file_limits, "OPERATION_BYTES", 50 << 20)
     (stage,) = opened(calls_that_call(1, 2)).stages
     match = "the work takes more than 50 MB of memory"
     with pytest.raises(irviz.LimitError, match=match), limited("the work", stage):
@@ -123,7 +123,7 @@ def test_the_memory_of_functions_that_call_twice_is_refused_in_words(opened):
 
 
 def test_a_page_is_written_without_what_takes_too_long(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(operation_limits, "OPERATION_SECONDS", 0.1)
+    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.1)
     session = opened(calls_that_call(30, 6)).apply("LegalizeOps")
     page = session.save_html(tmp_path / "page.html")
     assert page.stat().st_size > 100_000
@@ -184,11 +184,11 @@ def test_profilers_work_after_an_operation_that_was_limited(seconds):
 PROFILED = """
 import cProfile, sys, time, types
 from irviz.errors import LimitError
-from irviz.session import operation_limits
+from irviz.session import opened_file_limits
 
-operation_limits.OPERATION_SECONDS = 0.2
+opened_file_limits.OPERATION_SECONDS = 0.2
 try:
-    with operation_limits.limited("the work", types.SimpleNamespace(files=("a file",))):
+    with opened_file_limits.limited("the work", types.SimpleNamespace(files=("a file",))):
         end = time.thread_time() + float(sys.argv[1])
         while time.thread_time() < end:
             pass

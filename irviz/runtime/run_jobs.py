@@ -19,12 +19,12 @@ from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.argument_lists import RANDOM, Cases, Inputs, plan_inputs, row
+from irviz.runtime.call_inputs import RANDOM, Cases, Inputs, plan_inputs, row
+from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module
 from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
-from irviz.runtime.vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.worker import shared_arrays
 from irviz.worker.answers import report_progress
 from irviz.worker.captured_output import captured_stderr, warnings_in

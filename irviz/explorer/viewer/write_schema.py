@@ -1,4 +1,4 @@
-"""Write the page's declarations, `src/schema.ts`: `python -m irviz.explorer.viewer.generate`."""
+"""Write the page's declarations, `src/schema.ts`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from irviz.explorer.viewer import schema
 
 TARGET = Path(__file__).parent / "src" / "schema.ts"
-_HEADER = "// Generated from schema.py by `python -m irviz.explorer.viewer.generate`. Do not edit."
+_HEADER = (
+    "// Generated from schema.py by `python -m irviz.explorer.viewer.write_schema`. Do not edit."
+)
 _NAMES = {str: "string", bool: "boolean", int: "number", float: "number", object: "unknown"}
 _ALIASES = [(name, one) for name, one in vars(schema).items() if get_origin(one) in (Literal, dict)]
 """The types that have a name in the page, too."""

@@ -3,7 +3,7 @@
 import pytest
 
 from irviz.model.graph.graph import Literal, Node, NodeId, NodeKind, Resolution
-from irviz.view.graph import labels
+from irviz.view.graph import node_labels
 
 
 def node(kind, name="lv", callee="", resolution=None, **facts):
@@ -70,7 +70,7 @@ def node(kind, name="lv", callee="", resolution=None, **facts):
     ],
 )
 def test_a_node_says_what_it_is(drawn, title, note, value):
-    assert (labels.title(drawn), labels.note(drawn), labels.value_label(drawn)) == (
+    assert (node_labels.title(drawn), node_labels.note(drawn), node_labels.value_label(drawn)) == (
         title,
         note,
         value,
@@ -79,7 +79,7 @@ def test_a_node_says_what_it_is(drawn, title, note, value):
 
 def test_every_kind_has_words():
     for kind in NodeKind:
-        assert labels.title(node(kind, callee="relax.f"))
+        assert node_labels.title(node(kind, callee="relax.f"))
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_every_kind_has_words():
     ],
 )
 def test_a_long_title_keeps_the_name_the_repeat_and_the_copy(whole, title):
-    assert labels.group_title(whole) == title
+    assert node_labels.group_title(whole) == title
     assert len(title) <= 44
 
 
 def test_a_block_of_a_prim_func_has_its_threads_below_its_axes():
     facts = (("axes", "vi S 4"), ("threads", "blockIdx.x 4, threadIdx.x 4"))
     block = node(NodeKind.BLOCK, attributes=facts)
-    assert labels.lines(block) == ["vi S 4", "blockIdx.x 4, threadIdx.x 4"]
-    assert labels.lines(node(NodeKind.BLOCK)) == []
+    assert node_labels.lines(block) == ["vi S 4", "blockIdx.x 4, threadIdx.x 4"]
+    assert node_labels.lines(node(NodeKind.BLOCK)) == []

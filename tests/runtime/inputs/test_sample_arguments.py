@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tvm import IRModule, relax, tirx
 
-from irviz.runtime.argument_lists import CallInputs
-from irviz.runtime.samples import Sample, further_samples, usual_samples
+from irviz.runtime.call_inputs import CallInputs
+from irviz.runtime.sample_arguments import Sample, further_samples, usual_samples
 
 
 def adding(*types: tuple[tuple[Any, ...], str]) -> IRModule:

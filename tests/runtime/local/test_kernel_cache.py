@@ -20,9 +20,9 @@ from tvm.script import tirx as T
 from tvm.support import cc
 
 from irviz.errors import RunError
-from irviz.runtime import build_module, kernels
-from irviz.runtime.kernels import kernel_store
-from irviz.runtime.vm import LocalModule
+from irviz.runtime import build_module, kernel_cache
+from irviz.runtime.kernel_cache import kernel_store
+from irviz.runtime.local_vm import LocalModule
 
 pytestmark = pytest.mark.build
 
@@ -33,7 +33,7 @@ X = np.linspace(-1, 1, 16, dtype="float32").reshape(4, 4)
 def folder(tmp_path, monkeypatch):
     """Let no kernel be known, and return the folder that they are kept in."""
     monkeypatch.setenv("IRVIZ_KERNELS", str(tmp_path / "kernels"))
-    kernels.forget_loaded_kernels()
+    kernel_cache.forget_loaded_kernels()
     return tmp_path / "kernels"
 
 
@@ -102,7 +102,7 @@ def test_where_one_kernel_changed_one_kernel_is_compiled(compilations):
 def test_what_another_process_compiled_is_loaded(compilations):
     first = outputs(network(*THREE))
     compilations.clear()
-    kernels.forget_loaded_kernels()  # as in another process
+    kernel_cache.forget_loaded_kernels()  # as in another process
     assert same(outputs(network(*THREE)), first)
     assert not compilations
 
@@ -158,7 +158,7 @@ def test_a_damaged_folder_changes_no_result(folder, compilations, damage):
     for path, name in zip(keys, [*names[1:], names[0]], strict=True):
         if damage == "no key":
             path.write_text(name)  # of a library that is sound and has other kernels
-    kernels.forget_loaded_kernels()
+    kernel_cache.forget_loaded_kernels()
     compilations.clear()
     assert same(outputs(network(*THREE)), wanted)
     assert compilations
@@ -169,7 +169,7 @@ def test_another_version_of_tvm_or_another_processor_finds_nothing(
     compilations, monkeypatch, change
 ):
     wanted = outputs(network(*THREE))
-    kernels.forget_loaded_kernels()
+    kernel_cache.forget_loaded_kernels()
     compilations.clear()
     if change == "of the processor":
         monkeypatch.setattr(platform, "machine", lambda: "another")
@@ -192,9 +192,9 @@ def test_other_settings_of_passes_are_obeyed():
     mod = network(*THREE)
     outputs(mod)
     with tvm.transform.PassContext(config={"tirx.disable_vectorize": True}):
-        assert not kernels.can_be_kept()
+        assert not kernel_cache.can_be_kept()
         assert same(outputs(mod), outputs_of_tvm(mod))
-    assert kernels.can_be_kept()
+    assert kernel_cache.can_be_kept()
 
 
 @pytest.mark.parametrize("lacks", ["compiler", "folder"])
@@ -210,7 +210,7 @@ def test_kernels_are_kept_without_a_c_compiler_and_without_a_folder(
     assert same(outputs(network(*THREE)), wanted)
     assert same(outputs(network(*THREE)), wanted)
     assert len(compilations) == 3
-    kernels.forget_loaded_kernels()
+    kernel_cache.forget_loaded_kernels()
     assert same(outputs(network(*THREE)), wanted)
     assert len(compilations) == (3 if lacks == "compiler" else 6)
 
@@ -294,7 +294,7 @@ def test_progress_is_counted_in_kernels(told, monkeypatch):
 
 def test_one_call_forgets_all_kernels(folder, compilations):
     outputs(network(*THREE))
-    kernels.forget_kernels()
+    kernel_cache.forget_kernels()
     assert not list(folder.iterdir())
     compilations.clear()
     outputs(network(*THREE))
@@ -313,7 +313,11 @@ def test_a_module_gives_the_same_cold_warm_from_disk_and_by_tvm_alone(
             for one in mod["main"].params
         ]
         wanted = outputs_of_tvm(mod, *arguments)
-        for forget in (kernels.forget_loaded_kernels, lambda: None, kernels.forget_kernels):
+        for forget in (
+            kernel_cache.forget_loaded_kernels,
+            lambda: None,
+            kernel_cache.forget_kernels,
+        ):
             assert same(outputs(mod, *arguments), wanted)
             with contextlib.suppress(KeyError):
                 forget()
@@ -343,5 +347,5 @@ def test_a_planted_kernel_is_not_run_while_folders_are_exchanged(
 
 
 def test_the_error_of_a_kernel_reaches_another_process():
-    found = pickle.loads(pickle.dumps(kernels.KernelError("it could not be built", "exp")))
+    found = pickle.loads(pickle.dumps(kernel_cache.KernelError("it could not be built", "exp")))
     assert (str(found), found.name) == ("it could not be built", "exp")

@@ -203,7 +203,7 @@ class _Side:
             self.stage,
             nodes=tuple(nodes),
             edges=tuple(edges),
-            regions=self._regions(nodes, frames),
+            regions=self._regions(nodes, frames, held),
             outputs=tuple(outputs),
         )
         return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
@@ -320,18 +320,24 @@ class _Side:
         source, target = self.stage[edge.source], self.stage[edge.target]
         return source.callee in STORAGES or target.callee in KILLS
 
-    def _regions(self, nodes: Sequence[Node], frames: Mapping[NodeId, int]) -> tuple[Region, ...]:
+    def _regions(
+        self,
+        nodes: Sequence[Node],
+        frames: Mapping[NodeId, int],
+        held: Mapping[NodeId, Sequence[Node]],
+    ) -> tuple[Region, ...]:
         """Return the regions; those that this stage does not show are no clusters."""
         used: set[int] = set()
         dataflow: set[int] = set()
         for node in nodes:
-            stage_region = self.stage[node.id].region if node.id in self.stage.index else None
-            around = regions_around(self.stage.regions, stage_region)
-            kinds = {self.stage.regions[one].kind for one in around}
-            is_group = node.kind is NodeKind.GROUP
+            around = {
+                self.stage.regions[one].kind
+                for own in held[node.id]
+                for one in regions_around(self.stage.regions, own.region)
+            }
             for index in regions_around(self.drawn.regions, node.region):
                 used.add(index)
-                if is_group or RegionKind.DATAFLOW_BLOCK in kinds:
+                if RegionKind.DATAFLOW_BLOCK in around:
                     dataflow.add(index)
         return tuple(
             region

@@ -126,6 +126,8 @@ def _advice(mod: ir.IRModule) -> str:
             f"it has only the PrimFuncs {named}{others}: look at one of these, as by "
             "session.select_function, or at a stage before they were compiled by themselves"
         )
+    if not mod.functions:
+        return f"it is empty: give {_OTHER}"
     return f"it has no Relax function at all: give {_OTHER}"
 
 

@@ -270,7 +270,7 @@ def test_the_sizes_of_a_symbolic_function_have_their_names(modules):
             "f",
             "'f' is an ExternFunc, not a Relax function; the module has none: give an IRModule",
         ),
-        (tvm.IRModule(), "main", "it has no Relax function at all: give an IRModule with an @R"),
+        (tvm.IRModule(), "main", "it is empty: give an IRModule with an @R.function"),
     ],
 )
 def test_a_function_that_is_not_there_is_named_with_those_that_are(mod, name, words):

@@ -48,7 +48,8 @@ _FOLDED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
 _BLOCKS = (RegionKind.BINDING_BLOCK, RegionKind.DATAFLOW_BLOCK)
 _MAX_USERS = 12
 _MAX_COPIES = 6
-_MAX_FUNCTIONS = 20
+_MAX_ROWS = 20
+_MAX_NAMES = 4
 _MAX_VALUE = 30
 _MAX_NUMBERS = 8
 
@@ -87,15 +88,21 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
 
 
 def module_html(contents: ModuleContents) -> Markup:
-    """List the functions of a module, at most 20, and its attributes."""
-    facts = []
-    for function in contents.functions[:_MAX_FUNCTIONS]:
+    """List the functions of a module, those that are alike in one row, and its attributes."""
+    alike: dict[str, list[str]] = {}
+    for function in contents.functions:
         words = [function.kind, *(["private"] if function.is_private else [])]
         words += [f"{name} = {_start(value)}" for name, value in function.attributes]
-        facts.append((function.name, ", ".join(words)))
-    if len(contents.functions) > _MAX_FUNCTIONS:
-        facts.append(("…", f"{len(contents.functions) - _MAX_FUNCTIONS} more"))
+        alike.setdefault(", ".join(words), []).append(function.name)
+    facts = [(_first_names(names), words) for words, names in alike.items()]
+    if len(facts) > _MAX_ROWS:
+        facts[_MAX_ROWS:] = [("…", f"{len(facts) - _MAX_ROWS} more")]
     return _details("module", (*facts, *contents.attributes))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _start(value: str) -> str:

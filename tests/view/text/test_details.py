@@ -133,13 +133,15 @@ def test_what_has_no_source_shows_none(line, behind, headings):
     assert source_html("x", behind, line, 1).count("<h3>") == headings
 
 
-def test_a_module_lists_its_functions_and_cuts_a_long_list():
+def test_a_module_lists_functions_that_are_alike_in_one_row_and_cuts_a_long_list():
     long = (("a", "&"), ("target", "t" * 500))
-    many = tuple(FunctionInfo(f"f<{i}>", "PrimFunc", True, long) for i in range(21))
-    page = module_html(ModuleContents(many, (("device_num", "2"),)))
-    assert "<dt>f&lt;0&gt;</dt><dd>PrimFunc, private, a = &amp;, target = ttt" in page
+    alike = [FunctionInfo(f"f<{i}>", "PrimFunc", True, long) for i in range(6)]
+    others = [FunctionInfo(f"g{i}", "Function", False, (("a", str(i)),)) for i in range(20)]
+    page = module_html(ModuleContents((*alike, *others), (("device_num", "2"),)))
+    names = "f&lt;0&gt;, f&lt;1&gt;, f&lt;2&gt;, f&lt;3&gt; and 2 more"
+    assert f"<dt>{names}</dt><dd>PrimFunc, private, a = &amp;, target = ttt" in page
     assert "t" * 40 not in page
-    assert "<dt>…</dt><dd>1 more</dd>" in page
+    assert "<dt>g18</dt><dd>Function, a = 18</dd><dt>…</dt><dd>1 more</dd>" in page
     assert "<dt>device_num</dt><dd>2</dd>" in page
 
 

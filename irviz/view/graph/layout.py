@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -227,7 +227,7 @@ def layered_layout(
     turned_at = whole.height if flow < 0 else None
     rects = {name: box.rect(turned_at) for name, box in nodes.items()}
     routes = {
-        name: route(rects[source], rects[target], entry, flow)
+        name: route(rects[source], rects[target], entry, flow, rects.values())
         for name, source, target, entry in edges
     }
     return _at_origin({n: box.rect(turned_at) for n, box in framed.items()}, rects, routes)
@@ -366,15 +366,20 @@ def add_missing_routes(
     flow = 1.0 if direction == "down" else -1.0
     rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
     added = {
-        name: route(rects[source], rects[target], entry, flow)
+        name: route(rects[source], rects[target], entry, flow, rects.values())
         for name, source, target, entry in edges
         if name not in layout.routes
     }
     return replace(layout, routes={**layout.routes, **added}) if added else layout
 
 
-def route(source: Rect, target: Rect, entry: float, flow: float) -> Route:
-    """Return a curve along the flow; an edge that leads back goes around both boxes."""
+def route(
+    source: Rect, target: Rect, entry: float, flow: float, boxes: Collection[Rect] = ()
+) -> Route:
+    """Return a curve along the flow; an edge that leads back goes around both boxes.
+
+    Where it goes back beside both, it also goes around the `boxes` in its way.
+    """
     start = (source.centre[0], source.bottom if flow > 0 else source.top)
     tip = (target.left + entry * target.width, target.top if flow > 0 else target.bottom)
     end = (tip[0], tip[1] - flow * _ARROW)
@@ -382,27 +387,33 @@ def route(source: Rect, target: Rect, entry: float, flow: float) -> Route:
     if ahead >= 0:
         reach = flow * max(ahead, ROW_GAP) / 2
         return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
-    leaving, entering = _detour(source, target)
+    leaving, entering = _detour(source, target, boxes)
     above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
     turned = (start, (start[0], above), (leaving[0], above), leaving)
     if abs(leaving[1] - entering[1]) < (source.height + target.height) / 2:
         return Route((*turned, *_along_row(leaving, end, source, flow), end), tip)
     middle = (leaving[1] + entering[1]) / 2
     back = ((leaving[0], middle), (entering[0], middle), entering)
-    return Route((*turned, *back, (entering[0], below), (end[0], below), end), tip)
+    # with corners, as a wide curve would cut a box beside the target
+    return Route((*turned, *back, *_along(entering[0], below, end), end), tip)
 
 
 def _along_row(leaving: Point, end: Point, source: Rect, flow: float) -> tuple[Point, ...]:
     """Return the points of a line in the gap before a row, past the boxes in the row."""
     inlets = end[1], source.centre[1] - flow * (source.height / 2 + _ARROW)
     line = min(inlets, key=lambda y: y * flow) - flow * _BEND
-    along = math.copysign(_BEND, end[0] - leaving[0])
-    corners = (leaving[0], line), (end[0], line)
-    bends = (leaving[0] + along, line), (end[0] - along, line)
+    return _along(leaving[0], line, end)
+
+
+def _along(x: float, line: float, end: Point) -> tuple[Point, ...]:
+    """Return the points of a horizontal line from `x` to the end of a route, with round corners."""
+    bend = math.copysign(_BEND, end[0] - x)
+    corners = (x, line), (end[0], line)
+    bends = (x + bend, line), (end[0] - bend, line)
     return (corners[0],) * 2 + (bends[0],) * 2 + (bends[1],) * 2 + (corners[1],) * 2
 
 
-def _detour(source: Rect, target: Rect) -> tuple[Point, Point]:
+def _detour(source: Rect, target: Rect, boxes: Collection[Rect]) -> tuple[Point, Point]:
     """Return the points where an edge that leads back passes its source and its target."""
     gap = NODE_GAP / 2
     right, left = source.right + gap, source.left - gap
@@ -411,5 +422,11 @@ def _detour(source: Rect, target: Rect) -> tuple[Point, Point]:
     elif target.right < left:
         sides = left, target.right + gap
     else:
-        sides = (max(right, target.right + gap),) * 2
+        x = max(right, target.right + gap)
+        top, bottom = min(source.top, target.top), max(source.bottom, target.bottom)
+        beside = [box for box in boxes if box.bottom > top and box.top < bottom]
+        near = gap / 2  # a line in the middle of a gap, up to rounding, is not near
+        while hit := [box.right for box in beside if box.left - near < x < box.right + near]:
+            x = max(hit) + gap
+        sides = (x, x)
     return (sides[0], source.centre[1]), (sides[1], target.centre[1])

@@ -219,6 +219,19 @@ def test_an_edge_that_leads_back_passes_beside_its_ends(direction, source, targe
     assert all(-16 < p.left < 316 and -16 < p.top < 336 for p in line)  # not past the margin
 
 
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_an_edge_that_leads_back_goes_around_what_stands_beside_its_ends(direction):
+    ends = ((60, 20), (70, 300))
+    source, target = ends if direction == "up" else reversed(ends)
+    sizes = {"s": Size(100, 40), "t": Size(80, 30), "one": Size(60, 30), "two": Size(170, 40)}
+    places = {"s": source, "t": target, "one": (120, 155), "two": (205, target[1])}
+    placed = Layout(300, 320, places, {}, {})
+    route = add_missing_routes(placed, sizes, [("e0", "s", "t", 0.5)], direction).routes["e0"]
+    boxes = node_boxes(placed, sizes).values()
+    line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
+    assert not [point for point in line if any(box.holds(point) for box in boxes)][1:]
+
+
 @given(inputs())
 def test_data_flows_in_one_direction_without_frames(given_):
     sizes, edges, _, direction = given_

@@ -77,15 +77,20 @@ def stack(layers):
         builder.emit_func_output(out, params)
     return builder.get()
 
-def chain(count):
-    steps = [relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu]
+def pooled(x):
+    x = relax.op.nn.adaptive_avg_pool1d(relax.op.expand_dims(x, 0), 8)  # a long name
+    return relax.op.squeeze(x, 0)
+
+OPERATORS = (relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu)
+
+def chain(count, steps=OPERATORS):
     builder = relax.BlockBuilder()
     x = relax.Var("x", R.Tensor((2, 8), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():
             h = x
             for place in range(count):
-                h = builder.emit(steps[place**3 % 11 % 5](h))
+                h = builder.emit(steps[place**3 % 11 % len(steps)](h))
             out = builder.emit_output(h)
         builder.emit_func_output(out)
     return builder.get()

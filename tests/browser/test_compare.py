@@ -131,3 +131,31 @@ def test_the_texts_of_both_stages_are_beside_each_other_and_in_step(viewer: Any)
     expect(differences).to_contain_text("difference")
     viewer.script.get_by_role("button", name="Next difference").click()
     expect(differences).to_contain_text("1 of")
+
+
+MEETING = """picture => {
+    const box = one => one.getBoundingClientRect();
+    const all = what => [...picture.querySelectorAll(`svg.irviz:not(.irviz-marks) ${what}`)];
+    const names = all('.node .name').map(box);
+    const marks = all('.change > rect:not(.shape)').map(box);
+    const meets = (one, other) => one.left < other.right && other.left < one.right &&
+        one.top < other.bottom && other.top < one.bottom;
+    return [names.length, marks.length, names.filter(one => marks.some(m => meets(one, m))).length];
+}"""
+
+
+def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
+    offline: Any,
+) -> None:
+    viewer = offline.show("made_by(irviz.Session(chain(2, [pooled])), 'LegalizeOps')")
+    viewer.picture().focus()
+    offline.page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    for percent, distance in ((75, "middle"), (50, "far")):
+        while viewer.percent >= percent:
+            offline.page.keyboard.press("-")
+        expect(viewer.picture()).to_have_attribute("data-distance", distance)
+        names, marks, meeting = viewer.picture().evaluate(MEETING)
+        assert names > 0
+        assert marks > 0
+        assert meeting == 0, f"at {viewer.percent} %"

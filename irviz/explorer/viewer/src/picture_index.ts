@@ -92,12 +92,19 @@ export function readPicture(text: string): DrawnPicture {
   const measureNames = () => {
     if (areMeasured) return;
     areMeasured = true;
-    for (const node of nodes.values()) {
+    for (const [id, node] of nodes) {
       const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
       const name = names[0];
       if (!name || names.length > 1 || shape?.localName !== "rect") continue;
       const length = name.textContent?.length ?? 0;
-      const room = roomOf(boxOf(shape), length, Number(name.getAttribute("y")));
+      const box = boxOf(shape);
+      for (const { classList, lastElementChild } of parts.get(id) ?? []) {
+        const mark = lastElementChild?.previousElementSibling; // the words stand on it
+        if (!classList.contains("change") || mark?.localName !== "rect") continue;
+        const { x, width } = boxOf(mark as SVGRectElement);
+        box.width = Math.min(box.width, 2 * (middle(box).x - x - width));
+      }
+      const room = roomOf(box, length, Number(name.getAttribute("y")));
       name.style.setProperty("--irviz-room", `${room.scale}`);
       name.style.setProperty("--irviz-down", `${room.down}px`);
     }

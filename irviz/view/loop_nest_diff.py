@@ -31,6 +31,7 @@ from irviz.view.svg_primitives import (
     add_rect,
     add_text,
     add_tooltip,
+    keep_spaces,
     path,
     printable,
     px,
@@ -420,8 +421,9 @@ def _text(parts: _Parts) -> str:
 def _write(parent: ElementTree.Element, parts: _Parts, at: Point, colour: str) -> None:
     """Write a line; what differs is bold."""
     element = add_text(parent, "", at, _SIZE, colour, "start")
+    keep_spaces(element)
     for is_marked, run in groupby(parts, lambda part: part[1]):
-        text = printable(_text(list(run))).replace("  ", "\u00a0 ")  # SVG would join the spaces
+        text = printable(_text(list(run)))
         span = add(element, "tspan", "differs", font_weight="700") if is_marked else None
         if span is not None:
             span.text = text

@@ -37,10 +37,11 @@ class Declaration:
         kind: "graph": the computational graph. "arguments": allocations and calls as a graph that
             has an edge for each argument, a failed attempt, because outputs are arguments too.
             "buffers": the same with what a call writes as its output. "stages": a graph after each
-            transform. "parts": what a Relax function or a PrimFunc is made of. "numpy": functions beside what they are as loops over NumPy arrays. "loops": a
-            loop nest, or what each step of a schedule does to it. "history": what the passes made
-            of the node `around`, which has this name in the last of the `stages`. "picture": the
-            Figure that the program, a function, returns, as it is: it is not fitted to a slide.
+            transform. "parts": what a function is made of. "numpy": functions beside what they are
+            as loops over NumPy arrays. "loops": a loop nest, or what each step of a schedule does
+            to it. "history": what the passes made of the node `around`, which has this name in the
+            last of the `stages`. "picture": the Figure that the program, a function, returns, as
+            it is: it is not fitted to a slide.
         module: Which module of a file that has several.
         function: Which function; by default that of the session.
         functions: For "numpy": which functions, in order; by default the one.

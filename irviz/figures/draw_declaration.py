@@ -30,7 +30,7 @@ from irviz.session.visible_function import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import labels
-from irviz.view.loop_nest_diff import TIGHT, USUAL, Folding, draw_loop_nest_diff
+from irviz.view.loop_nest_diff import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.slide import (
     CODE_SIZE,
     LINE_HEIGHT,
@@ -44,18 +44,14 @@ from irviz.view.slide import (
 )
 from irviz.view.slide_graph import GraphWords, draw_graph_panel
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
-from irviz.view.theme import Theme, slide_theme
+from irviz.view.theme import Theme, ground_colours, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
 """The numbers of characters at which code is broken: the first that fits on the slide is taken."""
 _LOOP_WIDTHS = tuple(
-    (folding, width)
-    for folding in (USUAL, TIGHT)
-    for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
+    (folding, width) for folding in FOLDINGS for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
 )
 """The widths of loop nests; more is folded where all of it fits at none."""
-_GROUNDS = ("#0d57f2", "#e07800", "#06895a", "#c2185b", "#8d09b0", "#7a6f10", "#0097a7", "#7a4a2b")
-"""Colours of the grounds of corresponding lines; neighbours are far from each other."""
 
 
 class Shape(NamedTuple):
@@ -645,7 +641,7 @@ def numpy_panels(
     """Return functions in TVMScript and as loop NumPy: what corresponds has the same number."""
     sides: tuple[list[str], list[str]] = ([], [])
     marked: tuple[dict[int, Mark], dict[int, Mark]] = ({}, {})
-    grounds = cycle(_GROUNDS if len({*theme.changes.values()}) > 1 else [theme.line, ""])
+    grounds = cycle(ground_colours(theme))
     numbers = count(1)
     for name in functions:
         for side in sides:

@@ -233,7 +233,8 @@ class _Panel:
 
     def _around(self, node: Node, other: Node) -> Rect:
         """Return the frame of the block of a node, or the node where another is in the block."""
-        frame = None if node.region == other.region else self.scene.frames.get(node.region)
+        region = node.region if node.region != other.region else None
+        frame = None if region is None else self.scene.frames.get(region)
         return frame.rect if frame else self.shapes[node.id]
 
     def _draw_buffers(self, picture: ElementTree.Element) -> None:

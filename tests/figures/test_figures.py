@@ -88,7 +88,9 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     assert float(tree.get("height")) * 0.75 <= 540.01
     sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
     assert min(sizes) * scale >= 13.9
-    with pytest.raises(DrawError, match=r"'one': the text .* would be .* needs .* has 300 × 200"):
+    with pytest.raises(
+        DrawError, match=r"'one': texts such as 'x: .*' would be .* needs .* has 300"
+    ):
         drawn(program=MyModuleStatic, size=[300, 200])
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
 
@@ -117,9 +119,10 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
     assert {"".join(one.itertext()) for one in rows} == {
         "范围",
         "移动, 绑定",
-        "… 4 行未改变",
-        "… 6 行未改变",
     }
+    tree = drawn(**step | {"step": 6}, languages=["zh"])
+    rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
+    assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
     assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
 
 
@@ -138,15 +141,29 @@ def test_a_function_may_draw_the_picture_itself():
         draw_declaration(Declaration("one", lambda: MyModuleStatic, kind="picture"))
 
 
-def test_what_corresponds_in_the_module_and_in_numpy_has_one_ground():
-    tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"])
-    grounds = [
-        [rect.get("fill") for rect in panel.iter(f"{SVG}rect")]
-        for panel in tree.iter(f"{SVG}g")
-        if panel.get("class") == "code-panel"
-    ]
-    assert grounds[0][:4] == grounds[1][:4]  # the loops, the block, its init and its update
-    assert len(set(grounds[0])) > 3
+@pytest.mark.parametrize("theme", ["course", "print"])
+def test_what_corresponds_in_the_module_and_in_numpy_has_one_number_and_one_ground(theme):
+    tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"], theme=theme)
+    sides = [each for each in tree.iter(f"{SVG}g") if each.get("class") == "code-panel"]
+    numbered = []
+    for side in sides:
+        texts = ["".join(one.itertext()) for one in side.iter(f"{SVG}text")]
+        code = {one.get("y"): "".join(one.itertext()) for one in side.iter(f"{SVG}text")}
+        numbers = [one for one in side.iter(f"{SVG}text") if one.get("class") == "number"]
+        assert len(texts) > len(numbers)
+        numbered.append({one.text: code[one.get("y")] for one in numbers})
+    assert {number: (line, numbered[1][number]) for number, line in numbered[0].items()} == {
+        "1": ("Y = T.sblock_alloc_buffer((1, 128))", "Y = np.empty((1, 128), dtype='float32')"),
+        "2": ("for i, j, k in T.grid(1, 128, 784):", "for i in range(1):"),
+        "3": ("with T.init():", "if k == 0:"),
+        "4": ("Y[vi, vj] = T.float32(0.0)", "Y[i, j] = 0.0"),
+        "5": ("Y[vi, vj] = Y[vi, vj] + X[vi, vk]", "Y[i, j] = Y[i, j] + X[i, k]"),
+        "6": ("for i, j in T.grid(1, 128):", "for i in range(1):"),
+        "7": ("Z[vi, vj] = Y[vi, vj] + B[vj]", "Z[i, j] = Y[i, j] + B[j]"),
+    }
+    grounds = [[one.get("fill") for one in side.iter(f"{SVG}rect")] for side in sides]
+    assert grounds[0] == grounds[1]
+    assert len({*grounds[0]}) == (1 if theme == "print" else 7)
 
 
 @pytest.mark.parametrize(

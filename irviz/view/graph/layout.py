@@ -7,6 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.svg_primitives import Point, Rect, Size
@@ -90,6 +94,81 @@ def without_mirrored_routes(
             if above == (direction == "down"):
                 del routes[name]
     return replace(layout, routes=routes)
+
+
+def without_needless_crossings(
+    layout: Layout,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Replace routes to a node that cross each other where almost straight ones would not.
+
+    Graphviz bends each route by itself, so two may cross although their ends are in one order.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
+    entering: dict[str, list[tuple[str, str, float]]] = {}
+    for name, source, target, entry in edges:
+        if name in layout.routes:
+            entering.setdefault(target, []).append((name, source, entry))
+    routes = dict(layout.routes)
+    for target, siblings in entering.items():
+        for one, two in combinations(siblings, 2):
+            if _cross(routes[one[0]], routes[two[0]]):
+                ends = ((rects[source], rects[target], entry) for _, source, entry in (one, two))
+                plain = [_direct(*each, flow) for each in ends]
+                if all(_is_free(each, obstacles) for each in plain) and not _cross(*plain):
+                    routes[one[0]], routes[two[0]] = plain
+    return replace(layout, routes=routes)
+
+
+def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
+    """Return a route that is almost straight."""
+    plain = route(source, target, entry, flow)
+    (x, y), (end, low) = plain.points[0], plain.points[-1]
+    bend = (low - y) * _STRAIGHT
+    return Route(((x, y), (x, y + bend), (end, low - bend), (end, low)), plain.tip)
+
+
+def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
+    """Return whether a route runs through no rectangle."""
+    x, y = _sampled(one)[:, :, None].transpose(1, 0, 2)
+    left, top, right, bottom = obstacles.T
+    return not ((left < x) & (x < right) & (top < y) & (y < bottom)).any()
+
+
+def _cross(one: Route, two: Route) -> bool:
+    """Return whether two curves cross, as lines between some of their points."""
+    first, second = _sampled(one), _sampled(two)
+    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
+        return False
+    start, other = first[:-1, None], second[None, :-1]
+    way, other_way = first[1:, None] - start, second[None, 1:] - other
+    gap = other - start
+    turn = _turn(way, other_way)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
+    return bool(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).any())
+
+
+def _sampled(one: Route) -> NDArray[np.float64]:
+    """Return points of a curve, eight for each of its parts, and its end."""
+    points = np.array(one.points)
+    parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
+    found = np.einsum("tk,pkc->ptc", _BERNSTEIN, parts).reshape(-1, 2)
+    return np.vstack([found, points[-1:]])
+
+
+def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
+
+
+_STRAIGHT = 0.35
+"""The part of the way in which such a route turns; a third would be a straight line."""
+_TIMES = np.arange(8)[:, None] / 8
+_BERNSTEIN = np.hstack([math.comb(3, k) * _TIMES**k * (1 - _TIMES) ** (3 - k) for k in range(4)])
 
 
 def read_layout(answer: str) -> Layout:

@@ -719,7 +719,7 @@ def draw_function_parts(
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
     deepest = max((part.depth for part in parts), default=0)
     left = _INSET * (deepest + 1)
-    raised = _INSET - 1.5  # for the ends of frames below the last row
+    raised = _INSET - 2  # for the ends of frames below the last row
     size = draw_code(code, lines, (left, raised), theme, line_height=_LINE_HEIGHT)
     right = left + max(size.width, *(_needed(part, lines) for part in parts)) + left
     for part in parts:
@@ -734,7 +734,7 @@ def draw_function_parts(
         else:
             x = left + text_width(" " * part.start, CODE_SIZE) - 2
             end = left + text_width(" " * part.end, CODE_SIZE) + 2
-            rect = Rect(x, top + 2, end, _INSET + (part.last + 1) * _LINE_HEIGHT - 4)
+            rect = Rect(x, top + 2, end, _INSET + (part.last + 1) * _LINE_HEIGHT - 3.5)
         if part.depth == 0:
             rect = rect._replace(left=left - inset - 1, top=1.0, bottom=bottom + _INSET - 1)
         group = add(frames, "g", "part")

@@ -27,7 +27,15 @@ def drawn(**options):
 
 
 def words(tree):
-    return ["".join(one.itertext()).replace("\u00a0", " ") for one in tree.iter(f"{SVG}text")]
+    return ["".join(one.itertext()) for one in tree.iter(f"{SVG}text")]
+
+
+def groups(tree, css_class):
+    return [one for one in tree.iter(f"{SVG}g") if css_class in one.get("class", "").split()]
+
+
+def edges(tree):
+    return {(one.get("data-source"), one.get("data-target")) for one in groups(tree, "edge")}
 
 
 @pytest.mark.build
@@ -95,6 +103,112 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
 
 
+def test_the_text_that_would_be_too_small_is_one_of_the_picture():
+    tree = drawn(program=MyModuleStatic, min_text=5)
+    with pytest.raises(DrawError) as error:
+        drawn(program=MyModuleStatic, size=[300, 200])
+    assert re.search("such as '(.*?)' would", str(error.value))[1] in words(tree)
+
+
+def test_types_are_left_out_where_they_would_make_the_text_too_small():
+    stages = {"kind": "stages", "transforms": ["LegalizeOps", "AnnotateTIROpPattern", "FuseOps"]}
+    few = drawn(program=MyModuleHighLevel, **stages, stages=["1", "3"], min_text=10)
+    assert {"lv0", "lv1", "fused_matmul_add_relu"} <= {*words(few)}
+    assert not [text for text in words(few) if "Tensor[" in text]
+    all_ = drawn(program=MyModuleHighLevel, **stages, stages=["1", "3"], min_text=5)
+    assert "lv1: Tensor[(1, 128)]" in words(all_)
+
+
+def test_a_figure_of_the_course_has_no_text_that_is_too_small_to_read():
+    small = {
+        one.name: one.min_text
+        for one in read_declarations(ROOT / "figures.toml").declarations
+        if one.min_text < 14
+    }
+    assert small == {"graph-optimisation-linear-relu": 12, "e2e-mlc-process": 12}
+
+
+def test_all_spaces_of_code_are_kept_where_its_colour_changes():
+    for options in ({"kind": "parts"}, {"kind": "numpy", "functions": ["linear0"]}):
+        tree = drawn(program=MyModuleStatic, **options)
+        spans = [one for one in tree.iter(f"{SVG}text") if len(one)]
+        assert any((span.text or "").endswith(" ") for one in spans for span in one)
+        assert {one.get("{http://www.w3.org/XML/1998/namespace}space") for one in spans} == {
+            "preserve"
+        }
+
+
+def test_the_parts_of_a_prim_func_are_framed_and_its_sizes_are_numbers():
+    tree = drawn(
+        program="irviz.course.graph_rewrites:linear_relu",
+        transforms=["LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"],
+        kind="loops",
+        function="fused_matmul_add_relu",
+    )
+    found = words(tree)
+    assert [found.count(one) for one in ("loop nest", "block", "initial value")] == [3, 3, 1]
+    assert "matmul_intermediate = T.sblock_alloc_buffer((1, 128))" in found
+    assert not [text for text in found if "int64" in text]
+    rects = [part[0] for part in groups(tree, "part")]
+    sides = [
+        (x, y, x + width, y + height)
+        for x, y, width, height in (
+            [float(one.get(name)) for name in ("x", "y", "width", "height")] for one in rects
+        )
+    ]
+    for at, (left, top, right, bottom) in enumerate(sides):  # outer ones first
+        for x, y, end, low in sides[at + 1 :]:
+            is_inside = left < x and top < y and end < right and low < bottom
+            assert is_inside or low <= top or y >= bottom or end <= left or x >= right
+
+
+def test_the_python_that_made_a_program_is_drawn_before_it():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu_module",
+        kind="parts",
+        source=["irviz.course.te_functions:matmul_relu_module"],
+        hide=["cls = "],
+    )
+    (code,) = groups(tree, "code-panel")
+    found = ["".join(one.itertext()) for one in code.iter(f"{SVG}text")]
+    assert found[0] == "def matmul_relu_module(size: int=128) -> IRModule:"
+    assert "product = builder.emit_te(te_matmul, a, b)" in found
+    assert not [line for line in found if "emit_output` marks" in line]  # its docstring
+    assert groups(tree, "function-parts")
+    with pytest.raises(LoadError, match="is not a Python function"):
+        drawn(program=MyModuleStatic, kind="parts", source=["irviz.course.mlp:MyModule"])
+
+
+def test_stages_end_with_what_is_built_of_them():
+    tree = drawn(
+        program=MyModuleStatic,
+        kind="stages",
+        target="llvm",
+        captions=["1 develop", "2 build"],
+    )
+    found = words(tree)
+    assert {"1 develop", "2 build", "tvm.compile"} <= {*found}
+    assert found[-5:] == ["VMExecutable", "1 function:", "bytecode", "3 kernels:", "llvm"]
+
+
+def test_the_failed_attempt_at_a_graph_has_the_outputs_of_calls_as_their_inputs():
+    attempt = edges(drawn(program=MyModuleStatic, kind="arguments"))
+    buffers = edges(drawn(program=MyModuleStatic, kind="buffers"))
+    written = buffers - attempt
+    assert attempt - buffers == {(buffer, call) for call, buffer in written}
+    assert len(written) == 3
+
+
+def test_a_call_without_operands_and_uses_is_between_the_blocks_that_it_separates():
+    tree = drawn(program="irviz.course.mlp:MyModuleTwoBlocks")
+    upper, lower = sorted(
+        (float(one[0].get("y")), float(one[0].get("height"))) for one in groups(tree, "dataflow")
+    )
+    (leader,) = [one for one in tree.iter(f"{SVG}path") if one.get("class") == "leader"]
+    _, _, _, y = map(float, re.findall(r"-?[\d.]+", leader.get("d")))
+    assert upper[0] + upper[1] < y < lower[0]
+
+
 def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
     tree = drawn(program=MyModuleStatic, callouts={"lv0": "binding", "lv1": "callee"})
     assert tree.find(f"{SVG}title").text == "computational graph of main"
@@ -120,10 +234,10 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
         "范围",
         "移动, 绑定",
     }
+    assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
     tree = drawn(**step | {"step": 6}, languages=["zh"])
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
     assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
-    assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
 
 
 def test_the_history_of_a_node_has_what_it_was_in_each_stage():
@@ -144,13 +258,11 @@ def test_a_function_may_draw_the_picture_itself():
 @pytest.mark.parametrize("theme", ["course", "print"])
 def test_what_corresponds_in_the_module_and_in_numpy_has_one_number_and_one_ground(theme):
     tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"], theme=theme)
-    sides = [each for each in tree.iter(f"{SVG}g") if each.get("class") == "code-panel"]
+    sides = groups(tree, "code-panel")
     numbered = []
     for side in sides:
-        texts = ["".join(one.itertext()) for one in side.iter(f"{SVG}text")]
-        code = {one.get("y"): "".join(one.itertext()) for one in side.iter(f"{SVG}text")}
         numbers = [one for one in side.iter(f"{SVG}text") if one.get("class") == "number"]
-        assert len(texts) > len(numbers)
+        code = {one.get("y"): "".join(one.itertext()) for one in side.iter(f"{SVG}text")}
         numbered.append({one.text: code[one.get("y")] for one in numbers})
     assert {number: (line, numbered[1][number]) for number, line in numbered[0].items()} == {
         "1": ("Y = T.sblock_alloc_buffer((1, 128))", "Y = np.empty((1, 128), dtype='float32')"),

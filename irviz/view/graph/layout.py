@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def without_needless_crossings(
     edges: Sequence[tuple[str, str, str, float]],
     direction: str = "up",
 ) -> Layout:
-    """Replace routes to a node that cross each other where almost straight ones would not.
+    """Make routes to a node almost straight where they cross less often for that.
 
     Graphviz bends each route by itself, so two may cross although their ends are in one order.
     """
@@ -115,12 +115,20 @@ def without_needless_crossings(
             entering.setdefault(target, []).append((name, source, entry))
     routes = dict(layout.routes)
     for target, siblings in entering.items():
-        for one, two in combinations(siblings, 2):
-            if _cross(routes[one[0]], routes[two[0]]):
-                ends = ((rects[source], rects[target], entry) for _, source, entry in (one, two))
-                plain = [_direct(*each, flow) for each in ends]
-                if all(_is_free(each, obstacles) for each in plain) and not _cross(*plain):
-                    routes[one[0]], routes[two[0]] = plain
+        for pair in combinations(siblings, 2):
+            names = [name for name, _, _ in pair]
+            if _crossings(routes[names[0]], routes[names[1]]):
+                choices = [[routes[name]] for name in names]
+                for (_, source, entry), known in zip(pair, choices, strict=True):
+                    direct = _direct(rects[source], rects[target], entry, flow)
+                    known += [direct] if _is_free(direct, obstacles) else []
+                routes.update(
+                    zip(
+                        names,
+                        min(product(*choices), key=lambda both: _crossings(*both)),
+                        strict=True,
+                    )
+                )
     return replace(layout, routes=routes)
 
 
@@ -139,18 +147,18 @@ def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
     return not ((left < x) & (x < right) & (top < y) & (y < bottom)).any()
 
 
-def _cross(one: Route, two: Route) -> bool:
-    """Return whether two curves cross, as lines between some of their points."""
+def _crossings(one: Route, two: Route) -> int:
+    """Return how often two curves cross, as lines between some of their points."""
     first, second = _sampled(one), _sampled(two)
     if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
-        return False
+        return 0
     start, other = first[:-1, None], second[None, :-1]
     way, other_way = first[1:, None] - start, second[None, 1:] - other
     gap = other - start
     turn = _turn(way, other_way)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
-    return bool(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).any())
+    return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
 
 
 def _sampled(one: Route) -> NDArray[np.float64]:

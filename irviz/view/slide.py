@@ -40,7 +40,8 @@ _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
-_GAP = 8.0
+_GAP, _BESIDE = 8.0, 5.0
+"""The space between panels, and at both sides of an arrow between them."""
 _ARROW_SCALE = 0.4
 """The size of an arrow between panels above each other, of which a slide has little height for."""
 _CAPITALISED = re.compile(r"[A-Z]+[a-z0-9]+")
@@ -236,12 +237,12 @@ def _draw_arrow(
     lines = [line for word in words.split("\n") for line in _broken_name(word)]
     width = max(ARROW.width, *(text_width(line, _ARROW_SIZE) for line in lines))
     group = add(parent, "g", "transform")
-    draw_fat_arrow(group, (x + _GAP + width / 2, y), theme.line, "right")
+    draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
     for at, line in enumerate(reversed(lines)):
-        place = (x + _GAP + width / 2, y - ARROW.height / 2 - 8 - at * 15)
+        place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
         style = {"font_weight": "600"}
         add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
-    return x + width + 2 * _GAP
+    return x + width + 2 * _BESIDE
 
 
 def _broken_name(name: str) -> list[str]:

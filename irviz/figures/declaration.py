@@ -57,7 +57,7 @@ class Declaration:
             the function that they call.
         notes: A few words beside nodes.
         highlight: The nodes with a thick outline.
-        hide: The beginnings of lines of TVMScript that are left out.
+        hide: The beginnings of lines of TVMScript and Python that are left out.
         source: References to the Python functions whose text is drawn at the left, such as those
             that built the program.
         target: For "stages": what the last stage is built for, such as "llvm"; the parts of the

@@ -251,8 +251,7 @@ class _Drawing:
         self, graphs: Sequence[Graph], stages: Sequence[str], language: str, shape: Shape
     ) -> Drawn:
         one, panels = self.declaration, []
-        for at, drawn_graph in enumerate(graphs):
-            graph = drawn_graph if shape.has_types else _without_types(drawn_graph)
+        for at, graph in enumerate(graphs if shape.has_types else map(_without_types, graphs)):
             names = {*graph.index}
             notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
@@ -511,23 +510,21 @@ def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: in
     """Return the panel of the parts of a PrimFunc: loop nests, blocks and their initial values."""
     written: list[str] = []
     parts: list[Part] = []
-    inside: list[tuple[int, Part]] = []  # the open frames with their indentation
+    inside: list[tuple[int, str, Part]] = []  # the indentation and kind of the open frames
 
     def close(indent: int) -> None:
         while inside and indent <= inside[-1][0]:
-            parts.append(inside.pop()[1]._replace(last=len(written) - 1))
+            parts.append(inside.pop()[2]._replace(last=len(written) - 1))
 
     for line in lines:
         indent, row, text = len(line) - len(line.lstrip()), len(written), line.strip()
         close(indent)
         kind = next((one for one in _PARTS if text.startswith(one)), "")
-        if kind and not (
-            kind == "for " and any(_PARTS["for "][1] == one.colour for _, one in inside)
-        ):
+        if kind and not (kind == "for " and kind in [one[1] for one in inside]):
             name, colour = _PARTS[kind]
             depth = len(inside) + 1
             frame = Part(row, row, indent, None, say(name, language), row, depth, colour)
-            inside.append((indent, frame))
+            inside.append((indent, kind, frame))
         written += wrapped(line, width)
     close(0)
     label = f"{say('function', language)} · tirx.PrimFunc"
@@ -719,7 +716,7 @@ def draw_function_parts(
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
     deepest = max((part.depth for part in parts), default=0)
     left = _INSET * (deepest + 1)
-    raised = _INSET - 2  # for the ends of frames below the last row
+    raised = _INSET - 1.5  # for the ends of frames below the last row
     size = draw_code(code, lines, (left, raised), theme, line_height=_LINE_HEIGHT)
     right = left + max(size.width, *(_needed(part, lines) for part in parts)) + left
     for part in parts:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import irviz
+from assets.moving_stages import fused_mlp
 from irviz.cli.commands import demo_stages
 from irviz.course import mm_relu
-from irviz.course.mlp import MyModuleHighLevel
 from irviz.view.figure import Figure
 
 
@@ -22,11 +22,8 @@ def folded_layers() -> Figure:
 
 
 def fusion() -> Figure:
-    """Return the diff of FuseOps on the MLP."""
-    session = irviz.Session(MyModuleHighLevel)
-    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
-        session = session.apply(name)
-    return session.diff("2", "3").figure()
+    """Return the diff of FuseOps on the MLP with its weights bound."""
+    return fused_mlp().diff("4", "5").figure()
 
 
 def schedule_step() -> Figure:

@@ -16,7 +16,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Kind = Literal["graph", "buffers", "stages", "parts", "numpy", "loops", "history", "picture"]
+Kind = Literal[
+    "graph", "arguments", "buffers", "stages", "parts", "numpy", "loops", "history", "picture"
+]
 Language = Literal["en", "zh", "ko"]
 Words: TypeAlias = "str | Mapping[str, str]"
 """Words in all languages alike, or by language."""
@@ -32,12 +34,14 @@ class Declaration:
     Attributes:
         name: The name of its file, without a suffix.
         program: `package.module:attribute`, or a file: what `irviz.load` takes.
-        kind: "graph": the computational graph. "buffers": the attempt to draw allocations and
-            writes as a graph. "stages": a graph after each transform. "parts": what a function is
-            made of. "numpy": functions beside what they are as loops over NumPy arrays. "loops": a
-            loop nest, or what each step of a schedule does to it. "history": what the passes made
-            of the node `around`, which has this name in the last of the `stages`. "picture": the
-            Figure that the program, a function, returns, as it is: it is not fitted to a slide.
+        kind: "graph": the computational graph. "arguments": allocations and calls as a graph that
+            has an edge for each argument, a failed attempt, because outputs are arguments too.
+            "buffers": the same with what a call writes as its output. "stages": a graph after each
+            transform. "parts": what a function is made of. "numpy": functions beside what they are
+            as loops over NumPy arrays. "loops": a loop nest, or what each step of a schedule does
+            to it. "history": what the passes made of the node `around`, which has this name in the
+            last of the `stages`. "picture": the Figure that the program, a function, returns, as
+            it is: it is not fitted to a slide.
         module: Which module of a file that has several.
         function: Which function; by default that of the session.
         functions: For "numpy": which functions, in order; by default the one.
@@ -53,7 +57,11 @@ class Declaration:
             the function that they call.
         notes: A few words beside nodes.
         highlight: The nodes with a thick outline.
-        hide: The beginnings of lines of TVMScript that are left out.
+        hide: The beginnings of lines of TVMScript and Python that are left out.
+        source: References to the Python functions whose text is drawn at the left, such as those
+            that built the program.
+        target: For "stages": what the last stage is built for, such as "llvm"; the parts of the
+            executable are drawn behind it.
         title: The line above the picture.
         description: What screen readers read; by default it is made of the program.
         direction: Where data flows, "up" or "down".
@@ -79,7 +87,9 @@ class Declaration:
     callouts: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, Words] = field(default_factory=dict)
     highlight: Sequence[str] = ()
-    hide: Sequence[str] = ("T.reads(", "T.writes(", '# with T.sblock("root")')
+    hide: Sequence[str] = ("T.reads(", "T.writes(", '# with T.sblock("root")', "T.func_attr(")
+    source: Sequence[object] = ()
+    target: str = ""
     title: Words = ""
     description: Words = ""
     direction: str = "up"
@@ -198,6 +208,9 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "parameters": {"zh": "参数", "ko": "매개변수"},
     "dataflow block": {"zh": "数据流块", "ko": "데이터플로우 블록"},
     "binding": {"zh": "绑定", "ko": "바인딩"},
+    "loop nest": {"zh": "循环嵌套", "ko": "루프 중첩"},
+    "block": {"zh": "块", "ko": "블록"},
+    "initial value": {"zh": "初始值", "ko": "초깃값"},
     "variable": {"zh": "变量", "ko": "변수"},
     "value": {"zh": "值", "ko": "값"},
     "result": {"zh": "返回值", "ko": "반환값"},
@@ -207,6 +220,10 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "before": {"zh": "变换前", "ko": "변환 전"},
     "after": {"zh": "变换后", "ko": "변환 후"},
     "computational graph of {0}": {"zh": "{0} 的计算图", "ko": "{0}의 계산 그래프"},
+    "calls of {0}, with all arguments as inputs": {
+        "zh": "{0} 的调用，所有参数都作为输入",
+        "ko": "{0}의 호출, 모든 인자를 입력으로",
+    },
     "buffers of {0}, and the calls that write them": {
         "zh": "{0} 的缓冲区，以及写入它们的调用",
         "ko": "{0}의 버퍼와 그것에 쓰는 호출",

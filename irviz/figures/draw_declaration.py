@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
+from itertools import count, cycle, pairwise
 from pathlib import Path
 from types import FunctionType
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from xml.etree import ElementTree
 
 from tvm import ir, tirx
@@ -28,9 +30,11 @@ from irviz.session.stage_view import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
-from irviz.view.loop_nest_figure import TIGHT, USUAL, Folding, draw_loop_nest_diff
+from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.slide import (
     CODE_SIZE,
+    LINE_HEIGHT,
+    Mark,
     Panel,
     SlideText,
     TooSmallError,
@@ -40,16 +44,32 @@ from irviz.view.slide import (
 )
 from irviz.view.slide_graph import GraphWords, draw_graph_panel
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
-from irviz.view.theme import Theme, slide_theme
+from irviz.view.theme import Theme, ground_colours, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
 """The numbers of characters at which code is broken: the first that fits on the slide is taken."""
 _LOOP_WIDTHS = tuple(
-    (folding, width)
-    for folding in (USUAL, TIGHT)
-    for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
+    (folding, width) for folding in FOLDINGS for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
 )
 """The widths of loop nests; more is folded where all of it fits at none."""
+
+
+class Shape(NamedTuple):
+    """How much of a picture is drawn, and how.
+
+    Attributes:
+        width: The most characters of a line of code.
+        arrangement: Whether the panels are beside or above each other.
+        has_types: Whether the types of values are written.
+    """
+
+    width: int
+    arrangement: Literal["row", "column"] = "row"
+    has_types: bool = True
+
+
+Drawn: TypeAlias = tuple[Sequence[Panel], Sequence["str | None"]]
+"""Panels, and the words of the arrows between them."""
 Width = TypeVar("Width")
 
 
@@ -70,7 +90,7 @@ def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str,
         if declaration.kind == "picture":
             return {declaration.name: drawn_by_program(declaration, root)}
         session = figure_session(declaration, root)
-        drawing = _Drawing(declaration, session)
+        drawing = _Drawing(declaration, session, root)
         return {
             name + ("" if not number else f".{language}"): figure
             for number, language in enumerate(declaration.languages)
@@ -87,8 +107,8 @@ def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str,
 class _Drawing:
     """The pictures of one declaration."""
 
-    def __init__(self, declaration: Declaration, session: Session) -> None:
-        self.declaration, self.session = declaration, session
+    def __init__(self, declaration: Declaration, session: Session, root: Path) -> None:
+        self.declaration, self.session, self.root = declaration, session, root
         self.theme: Theme = slide_theme(declaration.theme)
 
     def figures(self, language: str) -> Iterator[tuple[str, Figure]]:
@@ -102,12 +122,16 @@ class _Drawing:
                 fit = partial(self._graph, graph, stage, language)
                 words = say("computational graph of {0}", language, function)
                 yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
-            case "buffers":
+            case "buffers" | "arguments":
                 stage = self._stages()[-1]
                 graph = destination_passing(self.session.stage(stage).module, function)
-                graph = _with_writes(graph, say("writes", language))
+                if one.kind == "buffers":
+                    graph = _with_writes(graph, say("writes", language))
+                    words = "buffers of {0}, and the calls that write them"
+                else:
+                    words = "calls of {0}, with all arguments as inputs"
+                words = say(words, language, function)
                 fit = partial(self._graph, graph, stage, language)
-                words = say("buffers of {0}, and the calls that write them", language, function)
                 yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
             case "stages":
                 stages = self._stages()
@@ -138,6 +162,17 @@ class _Drawing:
             case "loops":
                 yield from self._loops(language)
 
+    def _source(self, reference: object) -> Sequence[str]:
+        """Return the text of a Python function without its docstring and what is hidden."""
+        function = _resolve(reference, self.root)
+        if not isinstance(function, FunctionType):
+            raise LoadError(f"{reference!r} is not a Python function, whose text could be shown")
+        tree = ast.parse(inspect.getsource(function))
+        for one in ast.walk(tree):
+            if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
+                del one.body[0]
+        return _shown(ast.unparse(tree).splitlines(), self.declaration.hide)
+
     def _stages(self) -> Sequence[str]:
         """Return the stages that are drawn."""
         if self.declaration.stages:
@@ -156,35 +191,50 @@ class _Drawing:
 
     def _fitted(
         self,
-        panels: Callable[[int], tuple[Sequence[Panel], Sequence[str]]],
+        panels: Callable[[Shape], Drawn],
         label: str,
         language: str,
         description: str,
         stages: Sequence[str],
     ) -> Figure:
-        """Return the picture with the longest lines of code that fit on the slide."""
+        """Return the picture with as much of types and lines of code as fits on the slide."""
         one = self.declaration
         programs = [self.session.script(stage).text for stage in stages]
         title = in_language(one.title, language)
         words = in_language(one.description, language) or description
         text = SlideText(title, title or label, words, programs)
         size = Size(*one.size)
+        source = [line for each in one.source for line in self._source(each)]
 
-        def fit(width: int) -> Figure:
-            drawn, arrows = panels(width)
-            return slide_figure(drawn, arrows, text, self.theme, size, one.min_text)
+        def fit(shape: Shape) -> Figure:
+            drawn, arrows = panels(shape)
+            if source:
+                group = ElementTree.Element("g", {"class": "code-panel"})
+                broken = [part for line in source for part in wrapped(line, shape.width)]
+                written = Panel(group, draw_code(group, broken, (0.0, 0.0), self.theme))
+                drawn, arrows = [written, *drawn], ["", *arrows]
+            least, arrangement = one.min_text, shape.arrangement
+            return slide_figure(drawn, arrows, text, self.theme, size, least, arrangement)
 
-        return _first_that_fits(fit, _WIDTHS)
+        is_graph = one.kind in ("graph", "arguments", "buffers", "stages", "history")
+        widths = _WIDTHS if source or one.callouts or not is_graph else _WIDTHS[:1]
+        shapes = [Shape(width) for width in widths]
+        if source:
+            shapes += [Shape(width, "column") for width in widths]
+        if is_graph:
+            shapes += [Shape(width, has_types=False) for width in widths]
+        return _first_that_fits(fit, shapes)
 
-    def _graph(
-        self, graph: Graph, stage: str, language: str, width: int
-    ) -> tuple[Sequence[Panel], Sequence[str]]:
+    def _graph(self, graph: Graph, stage: str, language: str, shape: Shape) -> Drawn:
         one = self.declaration
         callouts = {
             name: self._callout(graph, stage, name, what) for name, what in one.callouts.items()
         }
         notes = {name: in_language(words, language) for name, words in one.notes.items()}
-        words = GraphWords(callouts, notes, one.highlight, width)
+        words = GraphWords(
+            callouts, notes, one.highlight, shape.width, has_outputs=one.kind != "arguments"
+        )
+        graph = graph if shape.has_types else _without_types(graph)
         return [Panel(*draw_graph_panel(graph, self.theme, one.direction, words))], []
 
     def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
@@ -198,17 +248,24 @@ class _Drawing:
         return [script.line(line)]
 
     def _stage_panels(
-        self, graphs: Sequence[Graph], stages: Sequence[str], language: str, width: int
-    ) -> tuple[Sequence[Panel], Sequence[str]]:
+        self, graphs: Sequence[Graph], stages: Sequence[str], language: str, shape: Shape
+    ) -> Drawn:
         one, panels = self.declaration, []
-        for at, graph in enumerate(graphs):
+        for at, graph in enumerate(graphs if shape.has_types else map(_without_types, graphs)):
             names = {*graph.index}
             notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
-            words = GraphWords({}, notes, [n for n in one.highlight if n in names], width, False)
+            highlight = [name for name in one.highlight if name in names]
+            words = GraphWords({}, notes, highlight, has_input_types=False)
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
-        return panels, [self._between(before, after) for before, after in pairwise(stages)]
+        arrows = [self._between(before, after) for before, after in pairwise(stages)]
+        if one.target:
+            made = executable_panel(self.session.stage(stages[-1]).module, one.target, self.theme)
+            at = len(stages)
+            caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
+            panels, arrows = [*panels, made._replace(caption=caption)], [*arrows, "tvm.compile"]
+        return panels, arrows
 
     def _between(self, before: str, after: str) -> str:
         """Return the names of the transforms that lead from a stage to another."""
@@ -217,19 +274,21 @@ class _Drawing:
         names = [self.session.stage(stage).label for stage in way[start:]]
         return "\n".join(name for name in names if name != INITIAL)
 
-    def _parts(
-        self, stage: str, language: str, width: int
-    ) -> tuple[Sequence[Panel], Sequence[str]]:
-        script, graph = self.session.script(stage), self.session.graph(stage)
-        return [parts_panel(script, graph, self.theme, language, width)], []
+    def _parts(self, stage: str, language: str, shape: Shape) -> Drawn:
+        script, function = self.session.script(stage), self.session.function
+        if isinstance(self.session.stage(stage).module[function], tirx.PrimFunc):
+            lines = function_lines(script, function, self.declaration.hide)
+            return [prim_func_panel(lines, self.theme, language, shape.width)], []
+        graph, hide = self.session.graph(stage), self.declaration.hide
+        return [parts_panel(script, graph, hide, self.theme, language, shape.width)], []
 
-    def _numpy(
-        self, stage: str, functions: Sequence[str], language: str, width: int
-    ) -> tuple[Sequence[Panel], Sequence[str]]:
+    def _numpy(self, stage: str, functions: Sequence[str], language: str, shape: Shape) -> Drawn:
         chosen = self.session.stage(stage)
         script, hide = self.session.script(stage), self.declaration.hide
-        panels = numpy_panels(chosen.module, script, functions, hide, self.theme, language, width)
-        return panels, [""]
+        panels = numpy_panels(
+            chosen.module, script, functions, hide, self.theme, language, shape.width
+        )
+        return panels, [None]
 
     def _loops(self, language: str) -> Iterator[tuple[str, Figure]]:
         """Yield the loop nest, or what became of it in the steps of the schedule."""
@@ -238,14 +297,8 @@ class _Drawing:
         way = session.lineage()
         if not one.schedule:
             stage = self._stages()[-1]
-            lines = function_lines(session.script(stage), session.function, one.hide)
-
-            def listing(width: int) -> tuple[Sequence[Panel], Sequence[str]]:
-                group = ElementTree.Element("g")
-                broken = [part for line in lines for part in wrapped(line, width)]
-                return [Panel(group, draw_code(group, broken, (0.0, 0.0), self.theme))], []
-
-            yield one.name, self._fitted(listing, words, language, words, [stage])
+            fit = partial(self._parts, stage, language)
+            yield one.name, self._fitted(fit, words, language, words, [stage])
             return
         steps = list(pairwise(way))
         if not 0 <= one.step <= len(steps):
@@ -299,6 +352,10 @@ def _with_writes(graph: Graph, word: str) -> Graph:
     return graph.with_nodes(
         [n._replace(type_text=word) if n.id in writing else n for n in graph.nodes]
     )
+
+
+def _without_types(graph: Graph) -> Graph:
+    return graph.with_nodes([node._replace(type_text="") for node in graph.nodes])
 
 
 def _sentences(graph: Graph) -> str:
@@ -413,6 +470,8 @@ def _importable(root: Path) -> Iterator[None]:
         del sys.path[at]
 
 
+_SIZE = re.compile(r"T\.int64\((\d+)\)")
+"""A size as TVM's lowering writes it; its type is of no use to a reader."""
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")
 _VALUES = {
     NodeKind.TUPLE: "relax.Tuple",
@@ -432,10 +491,67 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
     if function not in texts:
         known = ", ".join(map(repr, texts)) or "none"
         raise NotFoundError(f"the module has no function {function!r}; its functions are {known}")
-    return [line for line in texts[function].lines if not line.strip().startswith(tuple(hide))]
+    lines = [_SIZE.sub(r"\1", line) for line in texts[function].lines]
+    return _shown(lines, hide)
 
 
-def parts_panel(script: Script, graph: Graph, theme: Theme, language: str, width: int) -> Panel:
+def _shown(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
+    return [line for line in lines if not line.strip().startswith(tuple(hide))]
+
+
+_PARTS = {  # the beginnings of lines, and what the frame around what they begin is called
+    "for ": ("loop nest", "operator"),
+    "with T.sblock(": ("block", "param"),
+    "with T.init(": ("initial value", "library"),
+}
+
+
+def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: int) -> Panel:
+    """Return the panel of the parts of a PrimFunc: loop nests, blocks and their initial values."""
+    written: list[str] = []
+    parts: list[Part] = []
+    inside: list[tuple[int, str, Part]] = []  # the indentation and kind of the open frames
+
+    def close(indent: int) -> None:
+        while inside and indent <= inside[-1][0]:
+            parts.append(inside.pop()[2]._replace(last=len(written) - 1))
+
+    for line in lines:
+        indent, row, text = len(line) - len(line.lstrip()), len(written), line.strip()
+        close(indent)
+        kind = next((one for one in _PARTS if text.startswith(one)), "")
+        if kind and not (kind == "for " and kind in [one[1] for one in inside]):
+            name, colour = _PARTS[kind]
+            depth = len(inside) + 1
+            frame = Part(row, row, indent, None, say(name, language), row, depth, colour)
+            inside.append((indent, kind, frame))
+        written += wrapped(line, width)
+    close(0)
+    label = f"{say('function', language)} · tirx.PrimFunc"
+    parts.append(Part(0, len(written) - 1, 0, None, label, 0, 0, "group"))
+    parts.sort(key=lambda part: part.depth)
+    return Panel(*draw_function_parts(written, parts, theme))
+
+
+def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
+    """Return the panel of an executable: how many functions it has, and what they are in it."""
+    group = ElementTree.Element("g", {"class": "executable"})
+    kernels = sum(isinstance(one, tirx.PrimFunc) for one in module.functions.values())
+    counts = (len(module.functions) - kernels, "function", "bytecode"), (kernels, "kernel", target)
+    rows = ["VMExecutable"]
+    for number, what, form in counts:
+        rows += ["", f"{number} {what}{'s' * (number != 1)}:", f"  {form}"]
+    width = max(text_width(row, CODE_SIZE) for row in rows)
+    size = Size(width + 4 * _INSET, len(rows) * LINE_HEIGHT + 4 * _INSET)
+    fill, stroke = theme.colours["memory"]
+    add_rect(group, Rect(0.0, 0.0, *size), fill=fill, stroke=stroke, stroke_width=1.5, rx=6.0)
+    draw_code(group, rows, (2 * _INSET, 2 * _INSET), theme)
+    return Panel(group, size)
+
+
+def parts_panel(
+    script: Script, graph: Graph, hide: Sequence[str], theme: Theme, language: str, width: int
+) -> Panel:
     """Return the panel of the parts of a Relax function."""
     text = function_texts(script)[graph.function]
     at_line = {line: node for node, line in text.nodes.items()}
@@ -452,6 +568,8 @@ def parts_panel(script: Script, graph: Graph, theme: Theme, language: str, width
             parts.append(Part(first, len(lines) - 1, column, None, label, first, 1, "operator"))
 
     for number, line in enumerate(text.lines):
+        if line.strip().startswith(tuple(hide)):
+            continue
         indent = len(line) - len(line.lstrip())
         close(indent)
         row = len(lines)
@@ -517,12 +635,11 @@ def numpy_panels(
     language: str,
     width: int,
 ) -> list[Panel]:
-    """Return functions in TVMScript and as loop NumPy: what corresponds has the same ground."""
+    """Return functions in TVMScript and as loop NumPy: what corresponds has the same number."""
     sides: tuple[list[str], list[str]] = ([], [])
-    marked: tuple[dict[int, str], dict[int, str]] = ({}, {})
-    colours = list(dict.fromkeys(theme.changes.values()))
-    if len(colours) == 1:  # without colours, every other statement has a ground
-        colours.append("")
+    marked: tuple[dict[int, Mark], dict[int, Mark]] = ({}, {})
+    grounds = cycle(ground_colours(theme))
+    numbers = count(1)
     for name in functions:
         for side in sides:
             side += [""] if side else []
@@ -534,7 +651,7 @@ def numpy_panels(
         start = next(at for at, line in enumerate(tvmscript) if line.startswith("def "))
         origins = line_offsets(written, part_offsets(module[name], name, script))
         own = sorted({start + one for one in origins if one > 0})  # without the `def`
-        ground = {at: colours[number % len(colours)] for number, at in enumerate(own)}
+        ground = {at: Mark(next(grounds), str(next(numbers))) for at in own}
         for at, line in enumerate(tvmscript):
             if not line.strip().startswith(tuple(hide)):
                 _add(sides[0], marked[0], line, width, ground.get(at))
@@ -542,17 +659,17 @@ def numpy_panels(
             _add(sides[1], marked[1], line, width, ground.get(start + origin))
     captions = "TVMScript", say("NumPy with loops", language)
     panels = []
-    for side, grounds, caption in zip(sides, marked, captions, strict=True):
+    for side, marks, caption in zip(sides, marked, captions, strict=True):
         group = ElementTree.Element("g", {"class": "code-panel"})
-        panels.append(Panel(group, draw_code(group, side, (0.0, 0.0), theme, grounds), caption))
+        panels.append(Panel(group, draw_code(group, side, (0.0, 0.0), theme, marks), caption))
     height = max(panel.size.height for panel in panels)  # so that both begin at the top
     return [panel._replace(size=panel.size._replace(height=height)) for panel in panels]
 
 
 def _add(
-    lines: list[str], marked: dict[int, str], line: str, width: int, ground: str | None
+    lines: list[str], marked: dict[int, Mark], line: str, width: int, ground: Mark | None
 ) -> None:
-    """Add a line in as many as it is broken into, with the colour of their ground."""
+    """Add a line in as many as it is broken into, with their ground and number."""
     for one in wrapped(line, width):
         if ground:
             marked[len(lines)] = ground
@@ -563,7 +680,7 @@ def _add(
 
 
 LABEL_SIZE = 11.0
-_LINE_HEIGHT = 19.0
+_LINE_HEIGHT = 18.0
 _INSET = 7.0
 
 
@@ -599,7 +716,8 @@ def draw_function_parts(
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
     deepest = max((part.depth for part in parts), default=0)
     left = _INSET * (deepest + 1)
-    size = draw_code(code, lines, (left, _INSET), theme, line_height=_LINE_HEIGHT)
+    raised = _INSET - 1.5  # for the ends of frames below the last row
+    size = draw_code(code, lines, (left, raised), theme, line_height=_LINE_HEIGHT)
     right = left + max(size.width, *(_needed(part, lines) for part in parts)) + left
     for part in parts:
         fill, stroke = theme.colours[part.colour]
@@ -608,17 +726,18 @@ def draw_function_parts(
         bottom = _INSET + (max(part.last, part.label_row) + 1) * _LINE_HEIGHT
         if part.end is None:
             x = left + text_width(" " * part.start, CODE_SIZE) - 5
-            rect = Rect(x, top + 1, right - _INSET * (part.depth + 0.5), bottom - 1)
+            bottom -= 1 + part.depth  # inside the frame around it, which may end there too
+            rect = Rect(x, top + 1, right - _INSET * (part.depth + 0.5), bottom)
         else:
             x = left + text_width(" " * part.start, CODE_SIZE) - 2
             end = left + text_width(" " * part.end, CODE_SIZE) + 2
-            rect = Rect(x, top + 3, end, _INSET + (part.last + 1) * _LINE_HEIGHT - 2)
+            rect = Rect(x, top + 2, end, _INSET + (part.last + 1) * _LINE_HEIGHT - 3.5)
         if part.depth == 0:
             rect = rect._replace(left=left - inset - 1, top=1.0, bottom=bottom + _INSET - 1)
         group = add(frames, "g", "part")
         add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=1.5, rx=3.0)
         if part.label:
-            y = _INSET + part.label_row * _LINE_HEIGHT + 13
+            y = raised + part.label_row * _LINE_HEIGHT + 13
             place = (rect.right - 6, y) if part.end is None else (rect.left + 1, y)
             anchor = "end" if part.end is None else "start"
             style = {"font_weight": "600"}

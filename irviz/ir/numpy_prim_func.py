@@ -179,11 +179,15 @@ class _Writer:
         init = self._inner(block.init)
         if not tests:
             return init
-        return [ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), init, [])]
+        made = ast.If(tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests), init, [])
+        self._origins[made] = block  # which has the line of its T.init(), unlike its realization
+        return [made]
 
     def _allocation(self, buffer: ir.Var) -> ast.stmt:
         sizes = [self._expression(size) for size in buffer.ty.shape]
-        return ast.Assign([self._define(buffer)], empty(sizes, str(buffer.ty.dtype)))
+        made = ast.Assign([self._define(buffer)], empty(sizes, str(buffer.ty.dtype)))
+        self._origins[made] = buffer
+        return made
 
     def _expression(self, expr: ir.Expr) -> ast.expr:
         return expression(expr, self._names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import tvm
 from numpy.typing import NDArray
-from tvm import ir, relax, tirx
+from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import NotFoundError, NumPyError
 from irviz.ir.module_functions import function_named
@@ -30,10 +31,11 @@ from irviz.ir.numpy_prim_func import (
     shape_assignments,
     write_prim_func,
 )
-from irviz.ir.statements import ScopedNames, statement_offsets
-from irviz.ir.tvmscript import Script
+from irviz.ir.statements import ScopedNames, flatten, statement_offsets, walk_statements
+from irviz.ir.tvmscript import Script, function_texts
 
 _GAP = "\n" * 3
+_ALLOCATION = re.compile(r"\s*\w+ = T\.sblock_alloc_buffer\(")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,9 @@ def _program(
 def part_offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[object, int]:
     """Return how many lines below its `def` each part of a function begins, 0 for all of it."""
     if isinstance(function, tirx.PrimFunc):
-        return {None: 0, function: 0, **statement_offsets(function, name)}
+        offsets = statement_offsets(function, name)
+        lines = function_texts(script)[name].lines
+        return {None: 0, function: 0, **offsets, **_block_offsets(function, offsets, lines)}
     start, ids = script.functions[name], NodeIds()
     found: dict[object, int] = {None: 0, function: 0}
     for var, binding in definitions(function.params, function.body):
@@ -185,6 +189,23 @@ def part_offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[ob
         if binding is not None and (name, node) in script.lines:
             found[binding] = script.lines[name, node] - start
     return found
+
+
+def _block_offsets(
+    function: tirx.PrimFunc, offsets: Mapping[tirx.Stmt, int], lines: Sequence[str]
+) -> Mapping[object, int]:
+    """Return the offsets of the buffers that blocks allocate, and of their `T.init()` by block."""
+    found: dict[object, int] = {}
+    start = next(at for at, line in enumerate(lines) if line.startswith("def "))
+    allocations = [at - start for at, line in enumerate(lines) if _ALLOCATION.match(line)]
+    buffers: list[object] = []
+    for stmt, _ in walk_statements(function.body):
+        if isinstance(stmt, s_tir.SBlockRealize):
+            buffers += stmt.block.alloc_buffers
+            first = None if stmt.block.init is None else flatten(stmt.block.init)[0]
+            if first in offsets:
+                found[stmt.block] = offsets[first] - 1
+    return found | dict(zip(buffers, allocations, strict=False))  # both in the order of the text
 
 
 def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[int]:

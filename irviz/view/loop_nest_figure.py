@@ -31,6 +31,7 @@ from irviz.view.svg_primitives import (
     add_rect,
     add_text,
     add_tooltip,
+    keep_spaces,
     path,
     printable,
     px,
@@ -69,7 +70,11 @@ class Folding(NamedTuple):
 
 
 USUAL = Folding(2, 12)
-TIGHT = Folding(1, 3)
+FOLDINGS = (
+    *(Folding(2, 99, 99), USUAL, Folding(8, 8), Folding(5, 8)),
+    *(Folding(2, 8), Folding(1, 5), Folding(1, 3)),
+)
+"""From all rows to few."""
 
 
 class Slot(NamedTuple):
@@ -210,6 +215,7 @@ class _Picture:
             for change, colour in theme.changes.items()
         }
         self._links = sides.links
+        self._rows = sides.before.rows, sides.after.rows
         slots = list(folded(sides, folding))
         self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
         partners = sides.partners
@@ -233,7 +239,9 @@ class _Picture:
                     continue
                 column = self._columns[side]
                 if slot.folded:
-                    self._draw_note(picture, column, y, f"… {slot.folded:,} {self._say(slot.word)}")
+                    rows = self._rows[side][at : at + slot.folded]
+                    words = f"… {slot.folded:,} {self._say(slot.word)}"
+                    self._draw_note(picture, column, y, words, min(map(_indent, rows)))
                     continue
                 self._tops[side][at] = y
                 self._draw_cell(picture, column, column.cells[at], y)
@@ -247,6 +255,7 @@ class _Picture:
             y += _LINE_HEIGHT
         for link in self._links:
             self._draw_link(picture, link)
+        self._draw_guides(picture)
         left, right = self._columns
         return DrawnSize(max(left.right, right.right), y, right.left)
 
@@ -291,11 +300,35 @@ class _Picture:
             add_text(group, shorten(mark.word), at, _SIZE, colour, "start", **style)
 
     def _draw_note(
-        self, picture: ElementTree.Element, column: _Column, y: float, text: str
+        self, picture: ElementTree.Element, column: _Column, y: float, text: str, indent: float = 0
     ) -> None:
-        at = column.left + column.gutter, y + _BASELINE
+        left = column.left + column.gutter
+        room = column.right - _PAD - left - text_width(text, _SIZE)
+        at = left + max(min(indent, room), 0.0), y + _BASELINE
         style = {"css_class": "folded", "font_style": "italic"}
         add_text(picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
+
+    def _draw_guides(self, picture: ElementTree.Element) -> None:
+        """Draw a line from the loop that a row was moved into, to what is in it now."""
+        column, tops, parents = self._columns[1], self._tops[1], _parents(self._rows[1])
+        found = {}
+        for at, cell in column.cells.items():
+            if cell.mark and cell.mark.change == "moved":
+                inner, outer = at, parents[at]
+                while outer is not None and (above := column.cells.get(outer)) and above.mark:
+                    inner, outer = outer, parents[outer]
+                found[inner] = outer
+        colour = self._theme.changes["moved"]
+        for inner, outer in found.items():
+            if outer in tops and inner in tops:
+                x = [
+                    column.left + column.gutter + _indent(self._rows[1][at])
+                    for at in (outer, inner)
+                ]
+                top = tops[outer] + _height(column.cells[outer])
+                line = path("M", x[0] + 4, top, "V", tops[inner] + _LINE_HEIGHT / 2, "H", x[1] - 2)
+                style = {"fill": "none", "stroke": colour}
+                add(picture, "path", "guide", d=line, **style, stroke_width=1.6)
 
     def _draw_link(self, picture: ElementTree.Element, link: Link) -> None:
         """Draw bands for what was split or fused, and a line for what moved."""
@@ -325,6 +358,18 @@ class _Picture:
         """Return the tops and bottoms of rows, without those that are not drawn."""
         tops, cells = self._tops[side], self._columns[side].cells
         return [(tops[at] + 1, tops[at] + _height(cells[at]) - 1) for at in places if at in tops]
+
+
+def _parents(rows: Sequence[Row]) -> list[int | None]:
+    """Return the row around each row, None for those of the function."""
+    found: list[int | None] = []
+    open_rows: list[int] = []
+    for at, row in enumerate(rows):
+        while open_rows and rows[open_rows[-1]].indent >= row.indent:
+            open_rows.pop()
+        found.append(open_rows[-1] if open_rows else None)
+        open_rows.append(at)
+    return found
 
 
 _Span = tuple[float, float]
@@ -420,8 +465,9 @@ def _text(parts: _Parts) -> str:
 def _write(parent: ElementTree.Element, parts: _Parts, at: Point, colour: str) -> None:
     """Write a line; what differs is bold."""
     element = add_text(parent, "", at, _SIZE, colour, "start")
+    keep_spaces(element)
     for is_marked, run in groupby(parts, lambda part: part[1]):
-        text = printable(_text(list(run))).replace("  ", "\u00a0 ")  # SVG would join the spaces
+        text = printable(_text(list(run)))
         span = add(element, "tspan", "differs", font_weight="700") if is_marked else None
         if span is not None:
             span.text = text
@@ -503,15 +549,11 @@ def _word(sides: SideBySide, one: int | None, two: int | None) -> str:
 
 def _around(side: Side) -> frozenset[int]:
     """Return the loops, blocks and statements around changed rows."""
+    parents = _parents(side.rows)
     found: set[int] = set()
-    open_rows: list[int] = []
-    for at, row in enumerate(side.rows):
-        while open_rows and side.rows[open_rows[-1]].indent >= row.indent:
-            open_rows.pop()
-        if at in side.marks:
-            for outer in reversed(open_rows):
-                if outer in found:
-                    break
-                found.add(outer)
-        open_rows.append(at)
+    for at in side.marks:
+        outer = parents[at]
+        while outer is not None and outer not in found:
+            found.add(outer)
+            outer = parents[outer]
     return frozenset(found)

@@ -5,7 +5,6 @@ A picture is before, an arrow with the transform, and after.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -31,6 +30,7 @@ from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.placed_sides import PlacedDiff, place_diff
 from irviz.view.loop_nest_figure import draw_loop_nest_diff
 from irviz.view.svg_primitives import (
+    MAX_CHARACTERS,
     Point,
     Size,
     add,
@@ -57,7 +57,7 @@ _TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT = 30.0
 _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
-_MIN_NOTE = 400.0
+_MIN_NOTE, _MIN_TITLE = 400.0, text_width("0", _TITLE_SIZE) * MAX_CHARACTERS
 _MAX_CHARACTERS = 400
 _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
@@ -177,7 +177,7 @@ class _Painter:
         assert function.loops is not None
         group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
-        self._titles(size.after)
+        self._titles(size.after, size.width)
         signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
         self.signs.update(sign[:1] for sign in signs)
         self.has_pale = True
@@ -206,7 +206,7 @@ class _Painter:
         if self.layout == "beside":
             right = size.width + arrow.width + 2 * _ARROW_GAP
             starts = (0.0, self.y + _TITLE_HEIGHT), (right, self.y + _TITLE_HEIGHT)
-            self._titles(right)
+            self._titles(right, right + size.width)
             middle = size.width + _ARROW_GAP + arrow.width / 2
             self._arrow((middle, self.y + _TITLE_HEIGHT + size.height / 2))
             whole = Size(right + size.width, size.height + _TITLE_HEIGHT)
@@ -244,13 +244,14 @@ class _Painter:
         self._side(group, union, diff.changes_of_both())
         self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
 
-    def _titles(self, right: float) -> None:
-        """Write both titles; the first one ends before the second begins."""
+    def _titles(self, right: float, end: float) -> None:
+        """Write both titles; the first one ends before the second begins, which ends at `end`."""
         self._title(self.titles.before, (0.0, self.y + 14), right - 2 * _ARROW_GAP)
-        self._title(self.titles.after, (right, self.y + 14))
+        at = (right, self.y + 14)
+        self._title(self.titles.after, at, max(end - right, _MIN_TITLE))
 
-    def _title(self, text: str, at: Point, room: float = math.inf) -> None:
-        text = _fitting(shorten(text), room, _TITLE_SIZE)
+    def _title(self, text: str, at: Point, room: float = _MIN_TITLE) -> None:
+        text = _fitting(" ".join(text.split()), room, _TITLE_SIZE)
         style = {"font_weight": "600"}
         add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
         self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))

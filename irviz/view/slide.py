@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
@@ -21,6 +22,7 @@ from irviz.view.svg_primitives import (
     add,
     add_rect,
     add_text,
+    keep_spaces,
     printable,
     px,
     svg_document,
@@ -38,7 +40,13 @@ _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
-_GAP = 8.0
+_GAP, _BESIDE = 8.0, 5.0
+"""The space between panels, and at both sides of an arrow between them."""
+_ARROW_SCALE = 0.4
+"""The size of an arrow between panels above each other, of which a slide has little height for."""
+_CAPITALISED = re.compile(r"[A-Z]+[a-z0-9]+")
+_MAX_NAME = 16
+"""The most characters of a name above an arrow that are in one line."""
 _FONTS = MONOSPACE.replace("monospace", ", ".join([*map(repr, WIDE_FONTS), "monospace"]))
 
 
@@ -81,16 +89,17 @@ class SlideText:
 
 def slide_figure(
     panels: Sequence[Panel],
-    arrows: Sequence[str],
+    arrows: Sequence[str | None],
     text: SlideText,
     theme: Theme,
     size: Size = SLIDE,
     min_text: float = MIN_TEXT,
+    arrangement: Literal["row", "column"] = "row",
 ) -> Figure:
-    """Return the figure with its panels in a row, as large as fits on the slide.
+    """Return the figure with its panels in a row or a column, as large as fits on the slide.
 
     Args:
-        arrows: The words above the fat arrow before each panel but the first; "" is drawn as space.
+        arrows: The words above the fat arrow before each panel but the first; None for space.
         size: The space for the figure on the slide, in points.
         min_text: The smallest text size allowed, in points.
 
@@ -103,46 +112,96 @@ def slide_figure(
     _add_words(root, text)
     top = _MARGIN + (_TITLE_HEIGHT if text.title else 0.0)
     picture = add(root, "g", "panels")
-    has_captions = any(panel.caption for panel in panels)
-    y = top + (_CAPTION_HEIGHT if has_captions else 0.0)
+    place = _place_row if arrangement == "row" else _place_column
+    right, bottom = place(picture, panels, arrows, top, theme)
+    width = max(right, _MARGIN + text_width(text.title, _TITLE_SIZE)) + _MARGIN
+    if text.title:
+        at, style = (width / 2, _MARGIN + 14), {"font_weight": "600"}
+        add_text(root, text.title, at, _TITLE_SIZE, theme.text, **style)
+    return _fitted(root, Size(width, bottom + _MARGIN), size, min_text)
+
+
+def _place_row(
+    picture: ElementTree.Element,
+    panels: Sequence[Panel],
+    arrows: Sequence[str | None],
+    top: float,
+    theme: Theme,
+) -> Point:
+    """Place panels from left to right; return the lower right corner."""
+    y = top + (_CAPTION_HEIGHT if any(panel.caption for panel in panels) else 0.0)
     height = max(panel.size.height for panel in panels)
     x = _MARGIN
     for at, panel in enumerate(panels):
         if at:
             x = _draw_arrow(picture, arrows[at - 1], (x, y + height / 2), theme)
         width = max(panel.size.width, text_width(panel.caption, _CAPTION_SIZE))
-        if panel.caption:
-            place = (x + width / 2, y - 8)
-            style = {"font_weight": "600"}
-            add_text(picture, panel.caption, place, _CAPTION_SIZE, theme.text, **style)
         left = x + (width - panel.size.width) / 2
-        panel.group.set(
-            "transform", f"translate({px(left)} {px(y + (height - panel.size.height) / 2)})"
+        _place(
+            picture, panel, (left, y + (height - panel.size.height) / 2), x + width / 2, y, theme
         )
-        picture.append(panel.group)
         x += width
-    width = max(x, _MARGIN + text_width(text.title, _TITLE_SIZE)) + _MARGIN
-    if text.title:
-        place, style = (width / 2, _MARGIN + 14), {"font_weight": "600"}
-        add_text(root, text.title, place, _TITLE_SIZE, theme.text, **style)
-    return _fitted(root, Size(width, y + height + _MARGIN), size, min_text)
+    return x, y + height
+
+
+def _place_column(
+    picture: ElementTree.Element,
+    panels: Sequence[Panel],
+    arrows: Sequence[str | None],
+    top: float,
+    theme: Theme,
+) -> Point:
+    """Place panels from top to bottom, at the left; return the lower right corner."""
+    width = max(panel.size.width for panel in panels)
+    middle, y = _MARGIN + width / 2, top
+    for at, panel in enumerate(panels):
+        if at and (words := arrows[at - 1]) is not None:
+            group, high = add(picture, "g", "transform"), ARROW.width * _ARROW_SCALE
+            place = f"translate({px(middle)} {px(y + (high + _GAP) / 2)})"
+            arrow = add(group, "g", transform=f"{place} scale({px(_ARROW_SCALE)})")
+            draw_fat_arrow(arrow, (0.0, 0.0), theme.line, "below")
+            beside, style = (middle + high, y + high / 2 + _GAP), {"font_weight": "600"}
+            line = words.replace("\n", ", ")
+            add_text(group, line, beside, _ARROW_SIZE, theme.text, "start", **style)
+            y += high
+        y += _GAP * bool(at) + _CAPTION_HEIGHT * bool(panel.caption)
+        left = _MARGIN + (width - panel.size.width) / 2
+        _place(picture, panel, (left, y), middle, y, theme)
+        y += panel.size.height
+    return _MARGIN + width, y
+
+
+def _place(
+    picture: ElementTree.Element,
+    panel: Panel,
+    corner: Point,
+    middle: float,
+    top: float,
+    theme: Theme,
+) -> None:
+    """Place a panel, with its caption above `top`."""
+    if panel.caption:
+        at, style = (middle, top - 8), {"font_weight": "600"}
+        add_text(picture, panel.caption, at, _CAPTION_SIZE, theme.text, **style)
+    panel.group.set("transform", f"translate({px(corner[0])} {px(corner[1])})")
+    picture.append(panel.group)
 
 
 def _fitted(root: ElementTree.Element, drawn: Size, size: Size, min_text: float) -> Figure:
     """Scale a picture to the slide; its own units stay what they are."""
-    texts = [(float(one.get("font-size", "0")), "".join(one.itertext())) for one in root.iter()]
-    texts = [(each, words) for each, words in texts if each and words.strip()]
-    smallest, words = min(texts, default=(min_text, ""))
-    largest, _ = max(texts, default=(min_text, ""))
+    texts = [one for one in root.iter("text") if "".join(one.itertext()).strip()]
+    smallest = min(map(_least, texts), default=min_text)
+    largest = max((float(one.get("font-size", "0")) for one in texts), default=min_text)
     fits = min(size.width / drawn.width, size.height / drawn.height)
     scale = min(fits, max(_MAX_TEXT / largest, min_text / smallest))
     if smallest * scale < min_text - 0.05:
         points, needed = smallest * scale, min_text / smallest
+        words = next("".join(one.itertext()) for one in texts if _least(one) == smallest)
         raise TooSmallError(
-            f"the text {words!r} would be {points:.1f} pt high, and {min_text:g} pt is the least: "
-            f"the figure needs {drawn.width * needed:.0f} × {drawn.height * needed:.0f} pt for "
-            f"that, and has {size.width:g} × {size.height:g}. Show less of the program, give it a "
-            f"larger size, or accept this by min_text = {int(points)}",
+            f"texts such as {words!r} would be {points:.1f} pt high, and {min_text:g} pt is the "
+            f"least: the figure needs {drawn.width * needed:.0f} × {drawn.height * needed:.0f} pt "
+            f"for that, and has {size.width:g} × {size.height:g}. Show less of the program, give "
+            f"it a larger size, or accept this by min_text = {int(points)}",
             points,
         )
     width, height = (side * scale * _PX_PER_POINT for side in drawn)
@@ -150,6 +209,11 @@ def _fitted(root: ElementTree.Element, drawn: Size, size: Size, min_text: float)
         root.set(name, px(value))
     root.set("viewBox", f"0 0 {px(drawn.width)} {px(drawn.height)}")
     return Figure(svg_text(root), width, height)
+
+
+def _least(text: ElementTree.Element) -> float:
+    """Return the size of the smallest part of a text."""
+    return min(float(one.get("font-size", "inf")) for one in text.iter())
 
 
 def _add_words(root: ElementTree.Element, text: SlideText) -> None:
@@ -164,21 +228,30 @@ def _add_words(root: ElementTree.Element, text: SlideText) -> None:
 
 
 def _draw_arrow(
-    parent: ElementTree.Element, words: str, start: tuple[float, float], theme: Theme
+    parent: ElementTree.Element, words: str | None, start: tuple[float, float], theme: Theme
 ) -> float:
     """Draw a fat arrow at the right of a panel; return where the next one begins."""
     x, y = start
-    if not words:
+    if words is None:
         return x + 2 * _GAP
-    lines = words.split("\n")
+    lines = [line for word in words.split("\n") for line in _broken_name(word)]
     width = max(ARROW.width, *(text_width(line, _ARROW_SIZE) for line in lines))
     group = add(parent, "g", "transform")
-    draw_fat_arrow(group, (x + _GAP + width / 2, y), theme.line, "right")
+    draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
     for at, line in enumerate(reversed(lines)):
-        place = (x + _GAP + width / 2, y - ARROW.height / 2 - 8 - at * 15)
+        place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
         style = {"font_weight": "600"}
         add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
-    return x + width + 2 * _GAP
+    return x + width + 2 * _BESIDE
+
+
+def _broken_name(name: str) -> list[str]:
+    """Return a long name of words with capitals in two lines of about the same length."""
+    breaks = [found.end() for found in _CAPITALISED.finditer(name)][:-1]
+    if len(name) <= _MAX_NAME or not breaks:
+        return [name]
+    middle = min(breaks, key=lambda at: abs(at - len(name) / 2))
+    return [f"{name[:middle]}-", name[middle:]]
 
 
 # --- Code: lines of text in syntax colours --------------------------------------------------------
@@ -191,6 +264,13 @@ _TINT = 0.16
 _HANGING = 4
 _OPENING, _CLOSING = "([{", ")]}"
 _OPERATORS = (" + ", " - ", " * ", " / ", " -> ")
+
+
+class Mark(NamedTuple):
+    """The ground of a line of code, "" for none, and the number before it."""
+
+    colour: str
+    number: str
 
 
 class Span(NamedTuple):
@@ -237,26 +317,34 @@ def draw_code(
     lines: Sequence[str],
     corner: Point,
     theme: Theme,
-    marked: Mapping[int, str] | None = None,
+    marked: Mapping[int, Mark] | None = None,
     line_height: float = LINE_HEIGHT,
 ) -> Size:
     """Draw lines of code, and return their size.
 
     Args:
         corner: The upper left corner.
-        marked: The colours of the ground behind some lines, by their indices.
+        marked: The grounds and numbers of some lines, by their indices; neighbours that have the
+            same share them.
         line_height: The distance of two lines.
     """
     group = add(parent, "g", "code")
-    x, y = corner
+    marked = marked or {}
+    gutter = max((text_width(mark.number + " ", CODE_SIZE) for mark in marked.values()), default=0)
+    x, y = corner[0] + gutter, corner[1]
     baseline = _BASELINE + (line_height - LINE_HEIGHT) / 2
     width = max((text_width(line, CODE_SIZE) for line in lines), default=0.0)
-    for colour, run in groupby(range(len(lines)), (marked or {}).get):
+    for mark, run in groupby(range(len(lines)), marked.get):
+        if mark is None:
+            continue
         rows = list(run)
-        if colour:
-            top, height = y + rows[0] * line_height, len(rows) * line_height
-            ground = mix_colours(theme.background, colour, _TINT)
-            add_rect(group, Rect.at((x - 4, top), width + 8, height), fill=ground)
+        top, height = y + rows[0] * line_height, len(rows) * line_height
+        if mark.colour:
+            ground = mix_colours(theme.background, mark.colour, _TINT)
+            area = Rect.at((corner[0] - 4, top), gutter + width + 8, height)
+            add_rect(group, area, fill=ground)
+        place, style = (corner[0], top + baseline), {"font_weight": "700"}
+        add_text(group, mark.number, place, CODE_SIZE, theme.text, "start", "number", **style)
     for at, (text, spans) in enumerate(zip(lines, _highlighted(tuple(lines)), strict=False)):
         if not text.strip():
             continue
@@ -269,8 +357,9 @@ def draw_code(
             part = add(element, "tspan", fill=theme.code.get(span.colour, theme.text))
             if span.colour in ("keyword", "decorator"):
                 part.set("font-weight", "600")
-            part.text = printable(span.text).replace("  ", "\u00a0 ")  # SVG would join the spaces
-    return Size(width, len(lines) * line_height)
+            part.text = printable(span.text)
+        keep_spaces(element)
+    return Size(gutter + width, len(lines) * line_height)
 
 
 @lru_cache(maxsize=256)

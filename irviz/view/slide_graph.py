@@ -20,7 +20,6 @@ from irviz.model.graph.graph import (
     Graph,
     Node,
     NodeId,
-    NodeKind,
 )
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
@@ -69,6 +68,8 @@ class GraphWords:
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
         has_input_types: Whether the types of the inputs at the left are written.
+        has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
+            it is drawn as one of their inputs, as which they are given it.
     """
 
     callouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -76,6 +77,7 @@ class GraphWords:
     highlight: Collection[str] = ()
     width: int = 42
     has_input_types: bool = True
+    has_outputs: bool = True
 
 
 def draw_graph_panel(
@@ -91,7 +93,7 @@ def draw_graph_panel(
     for name in (*words.callouts, *words.notes, *words.highlight):
         graph[name]
     inputs = _side_inputs(graph)
-    buffers = {node.id: node for node in graph.nodes if node.kind is NodeKind.ALLOC}
+    buffers = {edge.target: graph[edge.target] for edge in graph.edges if edge.is_write}
     return _Panel(graph, theme, direction, words, inputs, buffers).draw()
 
 
@@ -155,6 +157,7 @@ class _Panel:
             scene.used = {edge.source for edge, _ in scene.edges}
         picture = add(self.root, "g")
         draw_scene(picture, self.rest, scene, self.theme)
+        self._draw_alone(picture)
         self._draw_buffers(picture)
         self._draw_inputs(picture)
         self._draw_highlights(picture)
@@ -204,6 +207,36 @@ class _Panel:
                 width = text_width(label, node_labels.VALUE_SIZE)
                 self._grow(rect._replace(left=place[0] - width))
 
+    def _draw_alone(self, picture: ElementTree.Element) -> None:
+        """Draw calls without operands or uses at the right, where the program has them."""
+        left, wanted = self._border("right") + _GAP, []
+        placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
+        for node in _alone(self.graph):
+            at = placed.index(node)
+            before = [self._around(one, node) for one in placed[:at] if one.id in self.shapes]
+            after = [self._around(one, node) for one in placed[at:] if one.id in self.shapes]
+            if self.direction == "up":
+                ends = [rect.top for rect in before[-1:]] + [rect.bottom for rect in after[:1]]
+            else:
+                ends = [rect.bottom for rect in before[-1:]] + [rect.top for rect in after[:1]]
+            wanted.append((sum(ends) / max(len(ends), 1), node))
+        wanted.sort(key=lambda one: one[0])
+        sizes = [shape_size(node, 0) for _, node in wanted]
+        centres = [(y, size.height) for (y, _), size in zip(wanted, sizes, strict=True)]
+        for (y, node), size, top in zip(wanted, sizes, _apart(centres, -math.inf), strict=True):
+            rect = Rect.at((left, top), size.width, size.height)
+            line = path("M", left, rect.centre[1], "L", left - 2 * _GAP, y)
+            _draw_leader(picture, line, self.theme)
+            draw_node(picture, node, rect, self.theme, None)
+            self.shapes[node.id] = rect
+            self._grow(rect)
+
+    def _around(self, node: Node, other: Node) -> Rect:
+        """Return the frame of the block of a node, or the node where another is in the block."""
+        region = node.region if node.region != other.region else None
+        frame = None if region is None else self.scene.frames.get(region)
+        return frame.rect if frame else self.shapes[node.id]
+
     def _draw_buffers(self, picture: ElementTree.Element) -> None:
         """Draw buffers at the right of the calls that write them, in a column."""
         if not self.buffers:
@@ -218,11 +251,15 @@ class _Panel:
             size = shape_size(node, 1)
             rect = Rect.around((border + width / 2, source.centre[1]), Size(width, size.height))
             self.shapes[node.id] = rect
-            route = _across((source.right, source.centre[1]), (rect.left, source.centre[1]))
-            draw_edge(picture, edge, self.graph[edge.source], route, self.theme)
-            label = self.graph[edge.source].type_label
-            place = ((source.right + rect.left) / 2, source.centre[1] - 8)
-            add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
+            ends = (source.right, source.centre[1]), (rect.left, source.centre[1])
+            if self.words.has_outputs:
+                draw_edge(picture, edge, self.graph[edge.source], _across(*ends), self.theme)
+                label = self.graph[edge.source].type_label
+                place = ((source.right + rect.left) / 2, source.centre[1] - 8)
+                add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
+            else:
+                given = Edge(node.id, edge.source, edge.position)
+                draw_edge(picture, given, node, _across(*reversed(ends)), self.theme)
             draw_node(picture, node, rect, self.theme, None)
             self._grow(rect)
         for edge in self.graph.edges:
@@ -285,10 +322,7 @@ class _Panel:
             node = self.shapes[NodeId(one.name)]
             start = (node.right, node.centre[1])
             line = path("M", *start, "L", left, rect.centre[1])
-            style: dict[str, str | float] = {"fill": "none", "stroke": self.theme.line}
-            add(
-                picture, "path", "leader", d=line, stroke_dasharray="4 3", stroke_width=1.3, **style
-            )
+            _draw_leader(picture, line, self.theme)
             one.draw(picture, rect, self.theme)
             self._grow(rect)
 
@@ -323,6 +357,17 @@ class _Callout:
         draw_code(group, self.lines, (rect.left + _PAD, y), theme)
 
 
+def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:
+    style: dict[str, str | float] = {"fill": "none", "stroke": theme.line, "stroke_width": 1.3}
+    add(picture, "path", "leader", d=line, stroke_dasharray="4 3", **style)
+
+
+def _alone(graph: Graph) -> list[Node]:
+    """Return the calls without operands or uses, such as allocations that are only an effect."""
+    used = {*graph.entering, *graph.leaving, *graph.outputs}
+    return [one for one in graph.nodes if one.id not in used and one.kind not in INPUT_KINDS]
+
+
 def _chain(
     graph: Graph, inputs: Mapping[NodeId, Sequence[Node]], buffers: Mapping[NodeId, Node]
 ) -> tuple[Graph, Collection[Edge]]:
@@ -331,6 +376,7 @@ def _chain(
     A call that reads a buffer follows the calls that write it.
     """
     beside = {node.id for nodes in inputs.values() for node in nodes} | buffers.keys()
+    beside.update(node.id for node in _alone(graph))
     writers: dict[NodeId, list[NodeId]] = {}
     for edge in graph.edges:
         if edge.is_write:

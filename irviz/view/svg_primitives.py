@@ -157,6 +157,11 @@ def add_text(
     return element
 
 
+def keep_spaces(element: ElementTree.Element) -> None:
+    """Keep all spaces of a text: SVG joins them, and librsvg drops those at the ends of spans."""
+    element.set("xml:space", "preserve")
+
+
 def add_tooltip(parent: ElementTree.Element, text: str) -> None:
     """Add the text that a browser shows where the pointer rests."""
     add(parent, "title").text = printable(text)

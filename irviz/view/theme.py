@@ -268,6 +268,18 @@ def system_css() -> str:
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
+_GROUNDS = (
+    *("changed-change", "library-line", "param-line", "fused-change", "memory-line"),
+    *("removed-change", "moved-change"),
+)
+
+
+def ground_colours(theme: Theme) -> list[str]:
+    """Return colours to mix grounds of lines of, of which neighbours are far from each other."""
+    found = [_properties(theme)[name] for name in _GROUNDS]
+    return found if len({*found}) > 1 else [found[0], ""]  # black: every other line has a ground
+
+
 _COLOUR = re.compile(r'(?:fill|stroke)(="|: )(#[0-9a-f]{6})')
 
 
@@ -307,6 +319,7 @@ def _dark_counterpart(colour: str) -> str:
             return dark[name]
     ends = [("tint-low", "tint-high")]
     ends += [("background", f"{name}-change") for name in THEMES["course"].changes]
+    ends += [("background", name) for name in _GROUNDS]
     for start, end in ends:
         share = _share(light[start], light[end], colour)
         if share is not None:

@@ -38,10 +38,7 @@ def rows(scene: Scene, side: str = "after") -> list[tuple[str, str]]:
     assert not scene["loops"]["error"]
     groups = ElementTree.fromstring(scene["loops"]["svg"]).iter(f"{SVG}g")
     of_side = (one for one in groups if one.get("class", "").startswith(f"row {side} "))
-    return [
-        ("".join(one.find(f"{SVG}text").itertext()).replace("\u00a0", " "), one.get("data-node"))
-        for one in of_side
-    ]
+    return [("".join(one.find(f"{SVG}text").itertext()), one.get("data-node")) for one in of_side]
 
 
 def test_each_row_of_a_nest_leads_to_the_block_that_it_is_of(scheduled):

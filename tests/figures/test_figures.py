@@ -27,7 +27,15 @@ def drawn(**options):
 
 
 def words(tree):
-    return ["".join(one.itertext()).replace("\u00a0", " ") for one in tree.iter(f"{SVG}text")]
+    return ["".join(one.itertext()) for one in tree.iter(f"{SVG}text")]
+
+
+def groups(tree, css_class):
+    return [one for one in tree.iter(f"{SVG}g") if css_class in one.get("class", "").split()]
+
+
+def edges(tree):
+    return {(one.get("data-source"), one.get("data-target")) for one in groups(tree, "edge")}
 
 
 @pytest.mark.build
@@ -88,9 +96,119 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     assert float(tree.get("height")) * 0.75 <= 540.01
     sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
     assert min(sizes) * scale >= 13.9
-    with pytest.raises(DrawError, match=r"'one': the text .* would be .* needs .* has 300 × 200"):
+    with pytest.raises(
+        DrawError, match=r"'one': texts such as 'x: .*' would be .* needs .* has 300"
+    ):
         drawn(program=MyModuleStatic, size=[300, 200])
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
+
+
+def test_the_text_that_would_be_too_small_is_one_of_the_picture():
+    tree = drawn(program=MyModuleStatic, min_text=5)
+    with pytest.raises(DrawError) as error:
+        drawn(program=MyModuleStatic, size=[300, 200])
+    assert re.search("such as '(.*?)' would", str(error.value))[1] in words(tree)
+
+
+def test_types_are_left_out_where_they_would_make_the_text_too_small():
+    stages = {"kind": "stages", "transforms": ["LegalizeOps", "AnnotateTIROpPattern", "FuseOps"]}
+    few = drawn(program=MyModuleHighLevel, **stages, stages=["1", "3"], min_text=10)
+    assert {"lv0", "lv1", "fused_matmul_add_relu"} <= {*words(few)}
+    assert not [text for text in words(few) if "Tensor[" in text]
+    all_ = drawn(program=MyModuleHighLevel, **stages, stages=["1", "3"], min_text=5)
+    assert "lv1: Tensor[(1, 128)]" in words(all_)
+
+
+def test_a_figure_of_the_course_has_no_text_that_is_too_small_to_read():
+    files = sorted((ROOT / "assets" / "figures").glob("*.svg"))
+    trees = {path.stem: ElementTree.fromstring(path.read_text(encoding="utf-8")) for path in files}
+    slides = {name: tree for name, tree in trees.items() if tree.get("class") == "irviz figure"}
+    assert len(slides) > 30
+    for name, tree in slides.items():
+        scale = 0.75 * float(tree.get("width")) / float(tree.get("viewBox").split()[2])
+        sizes = [float(text.get("font-size", "inf")) for text in tree.iter()]
+        assert min(sizes) * scale >= 13.95, name
+
+
+def test_all_spaces_of_code_are_kept_where_its_colour_changes():
+    for options in ({"kind": "parts"}, {"kind": "numpy", "functions": ["linear0"]}):
+        tree = drawn(program=MyModuleStatic, **options)
+        spans = [one for one in tree.iter(f"{SVG}text") if len(one)]
+        assert any((span.text or "").endswith(" ") for one in spans for span in one)
+        assert {one.get("{http://www.w3.org/XML/1998/namespace}space") for one in spans} == {
+            "preserve"
+        }
+
+
+def test_the_parts_of_a_prim_func_are_framed_and_its_sizes_are_numbers():
+    tree = drawn(
+        program="irviz.course.graph_rewrites:linear_relu",
+        transforms=["LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"],
+        kind="loops",
+        function="fused_matmul_add_relu",
+    )
+    found = words(tree)
+    assert [found.count(one) for one in ("loop nest", "block", "initial value")] == [3, 3, 1]
+    assert "matmul_intermediate = T.sblock_alloc_buffer((1, 128))" in found
+    assert not [text for text in found if "int64" in text]
+    rects = [part[0] for part in groups(tree, "part")]
+    sides = [
+        (x, y, x + width, y + height)
+        for x, y, width, height in (
+            [float(one.get(name)) for name in ("x", "y", "width", "height")] for one in rects
+        )
+    ]
+    for at, (left, top, right, bottom) in enumerate(sides):  # outer ones first
+        for x, y, end, low in sides[at + 1 :]:
+            is_inside = left < x and top < y and end < right and low < bottom
+            assert is_inside or low <= top or y >= bottom or end <= left or x >= right
+
+
+def test_the_python_that_made_a_program_is_drawn_before_it():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu_module",
+        kind="parts",
+        source=["irviz.course.te_functions:matmul_relu_module"],
+        hide=["cls = "],
+    )
+    (code,) = groups(tree, "code-panel")
+    found = ["".join(one.itertext()) for one in code.iter(f"{SVG}text")]
+    assert found[0] == "def matmul_relu_module(size: int=128) -> IRModule:"
+    assert "product = builder.emit_te(te_matmul, a, b)" in found
+    assert not [line for line in found if "emit_output` marks" in line]  # its docstring
+    assert groups(tree, "function-parts")
+    with pytest.raises(LoadError, match="is not a Python function"):
+        drawn(program=MyModuleStatic, kind="parts", source=["irviz.course.mlp:MyModule"])
+
+
+def test_stages_end_with_what_is_built_of_them():
+    tree = drawn(
+        program=MyModuleStatic,
+        kind="stages",
+        target="llvm",
+        captions=["1 develop", "2 build"],
+    )
+    found = words(tree)
+    assert {"1 develop", "2 build", "tvm.compile"} <= {*found}
+    assert found[-5:] == ["VMExecutable", "1 function:", "bytecode", "3 kernels:", "llvm"]
+
+
+def test_the_failed_attempt_at_a_graph_has_the_outputs_of_calls_as_their_inputs():
+    attempt = edges(drawn(program=MyModuleStatic, kind="arguments"))
+    buffers = edges(drawn(program=MyModuleStatic, kind="buffers"))
+    written = buffers - attempt
+    assert attempt - buffers == {(buffer, call) for call, buffer in written}
+    assert len(written) == 3
+
+
+def test_a_call_without_operands_and_uses_is_between_the_blocks_that_it_separates():
+    tree = drawn(program="irviz.course.mlp:MyModuleTwoBlocks")
+    upper, lower = sorted(
+        (float(one[0].get("y")), float(one[0].get("height"))) for one in groups(tree, "dataflow")
+    )
+    (leader,) = [one for one in tree.iter(f"{SVG}path") if one.get("class") == "leader"]
+    _, _, _, y = map(float, re.findall(r"-?[\d.]+", leader.get("d")))
+    assert upper[0] + upper[1] < y < lower[0]
 
 
 def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
@@ -117,10 +235,11 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
     assert {"".join(one.itertext()) for one in rows} == {
         "范围",
         "移动, 绑定",
-        "… 4 行未改变",
-        "… 6 行未改变",
     }
     assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
+    tree = drawn(**step | {"step": 6}, languages=["zh"])
+    rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
+    assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
 
 
 def test_the_history_of_a_node_has_what_it_was_in_each_stage():
@@ -138,15 +257,27 @@ def test_a_function_may_draw_the_picture_itself():
         draw_declaration(Declaration("one", lambda: MyModuleStatic, kind="picture"))
 
 
-def test_what_corresponds_in_the_module_and_in_numpy_has_one_ground():
-    tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"])
-    grounds = [
-        [rect.get("fill") for rect in panel.iter(f"{SVG}rect")]
-        for panel in tree.iter(f"{SVG}g")
-        if panel.get("class") == "code-panel"
-    ]
-    assert grounds[0][:4] == grounds[1][:4]  # the loops, the block, its init and its update
-    assert len(set(grounds[0])) > 3
+@pytest.mark.parametrize("theme", ["course", "print"])
+def test_what_corresponds_in_the_module_and_in_numpy_has_one_number_and_one_ground(theme):
+    tree = drawn(program=MyModuleStatic, kind="numpy", functions=["linear0"], theme=theme)
+    sides = groups(tree, "code-panel")
+    numbered = []
+    for side in sides:
+        numbers = [one for one in side.iter(f"{SVG}text") if one.get("class") == "number"]
+        code = {one.get("y"): "".join(one.itertext()) for one in side.iter(f"{SVG}text")}
+        numbered.append({one.text: code[one.get("y")] for one in numbers})
+    assert {number: (line, numbered[1][number]) for number, line in numbered[0].items()} == {
+        "1": ("Y = T.sblock_alloc_buffer((1, 128))", "Y = np.empty((1, 128), dtype='float32')"),
+        "2": ("for i, j, k in T.grid(1, 128, 784):", "for i in range(1):"),
+        "3": ("with T.init():", "if k == 0:"),
+        "4": ("Y[vi, vj] = T.float32(0.0)", "Y[i, j] = 0.0"),
+        "5": ("Y[vi, vj] = Y[vi, vj] + X[vi, vk]", "Y[i, j] = Y[i, j] + X[i, k]"),
+        "6": ("for i, j in T.grid(1, 128):", "for i in range(1):"),
+        "7": ("Z[vi, vj] = Y[vi, vj] + B[vj]", "Z[i, j] = Y[i, j] + B[j]"),
+    }
+    grounds = [[one.get("fill") for one in side.iter(f"{SVG}rect")] for side in sides]
+    assert grounds[0] == grounds[1]
+    assert len({*grounds[0]}) == (1 if theme == "print" else 7)
 
 
 @pytest.mark.parametrize(

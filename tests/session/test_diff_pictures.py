@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.relax.frontend import nn
 
 import irviz
+from irviz.course import mm_relu
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
 from irviz.errors import DrawError, NotFoundError, SaveError
@@ -353,6 +354,12 @@ def test_edges_do_not_cross_out_the_titles_of_frames(session):
     svg = session.diff("3", "4").figure().svg
     (title,) = re.findall(r"<text[^>]*>⊃ 3 → 1 fused_matmul_add_relu<", svg)
     assert 'paint-order="stroke"' in title
+
+
+def test_a_title_is_whole_where_its_side_has_room():
+    scheduled = irviz.Session(mm_relu.MyModule).schedule("mm_relu", mm_relu.lecture_schedule)
+    svg = scheduled.diff("5", "6").figure().svg
+    assert ">6 mm_relu: decompose_reduction Y, loop 2 of Y<" in svg
 
 
 def test_names_are_escaped():

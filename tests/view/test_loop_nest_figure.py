@@ -63,7 +63,7 @@ class Picture:
 
 
 def words(element):
-    return "".join(element.itertext()).replace("\u00a0", " ")
+    return "".join(element.itertext())
 
 
 def read(element, size):
@@ -247,6 +247,19 @@ STEPS = {
         ["~ buffer Y_shared: (128, 128) float32 shared storage scope"],
     ),
 }
+
+
+def test_a_line_leads_from_the_loop_that_a_block_was_moved_into_to_what_is_in_it_now():
+    found = step(relu_into_columns, split, reorder)
+    ((_, x, top, bottom, end),) = [
+        (line, *map(float, re.findall(_NUMBER, line)))
+        for line in re.findall(r'<path class="guide" d="([^"]+)"', found.text)
+    ]
+    outer, inner = found.row("after", "for j_0 in 32"), found.row("after", "for ax0 in 4")
+    assert outer.y < top < outer.y + 16 < bottom < inner.y
+    assert inner.y - bottom < 8
+    assert x < end
+    assert "guide" not in step(split).text
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -34,7 +34,7 @@ from irviz.view.svg_primitives import Size
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
 _WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
-_NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.2", "margin": "8", "title": "6"}
+_NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.2", "margin": "12", "title": "6"}
 """The spaces of a model with layers: between nodes, between ranks, and of frames."""
 
 
@@ -131,8 +131,8 @@ def to_dot(
     for index, edge in enumerate(graph.edges):
         name, start, end, entry = given.edges[index]
         cell = int(entry * len(graph.entering[edge.target]))
-        back = {"constraint": "false"} if edge.is_carried else {}
-        source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **back)
+        if not edge.is_carried:  # it leads back, around its ends: irviz routes it
+            source.edge(start, f"{end}:a{cell}:{inlet}", id=name)
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:

@@ -23,6 +23,7 @@ from irviz.view.graph.layout import (
     lay_out,
     layered_layout,
     without_mirrored_routes,
+    without_needless_crossings,
 )
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
@@ -464,6 +465,7 @@ def place_graph(
                         dot, layout = strict, found
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
+                layout = without_needless_crossings(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

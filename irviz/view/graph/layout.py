@@ -7,6 +7,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
 
 from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.svg_primitives import Point, Rect, Size
@@ -90,6 +94,89 @@ def without_mirrored_routes(
             if above == (direction == "down"):
                 del routes[name]
     return replace(layout, routes=routes)
+
+
+def without_needless_crossings(
+    layout: Layout,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Make routes to a node almost straight where they cross less often for that.
+
+    Graphviz bends each route by itself, so two may cross although their ends are in one order.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
+    entering: dict[str, list[tuple[str, str, float]]] = {}
+    for name, source, target, entry in edges:
+        if name in layout.routes:
+            entering.setdefault(target, []).append((name, source, entry))
+    routes = dict(layout.routes)
+    for target, siblings in entering.items():
+        for pair in combinations(siblings, 2):
+            names = [name for name, _, _ in pair]
+            if _crossings(routes[names[0]], routes[names[1]]):
+                choices = [[routes[name]] for name in names]
+                for (_, source, entry), known in zip(pair, choices, strict=True):
+                    direct = _direct(rects[source], rects[target], entry, flow)
+                    known += [direct] if _is_free(direct, obstacles) else []
+                routes.update(
+                    zip(
+                        names,
+                        min(product(*choices), key=lambda both: _crossings(*both)),
+                        strict=True,
+                    )
+                )
+    return replace(layout, routes=routes)
+
+
+def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
+    """Return a route that is almost straight."""
+    plain = route(source, target, entry, flow)
+    (x, y), (end, low) = plain.points[0], plain.points[-1]
+    bend = (low - y) * _STRAIGHT
+    return Route(((x, y), (x, y + bend), (end, low - bend), (end, low)), plain.tip)
+
+
+def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
+    """Return whether a route runs through no rectangle."""
+    x, y = _sampled(one)[:, :, None].transpose(1, 0, 2)
+    left, top, right, bottom = obstacles.T
+    return not ((left < x) & (x < right) & (top < y) & (y < bottom)).any()
+
+
+def _crossings(one: Route, two: Route) -> int:
+    """Return how often two curves cross, as lines between some of their points."""
+    first, second = _sampled(one), _sampled(two)
+    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
+        return 0
+    start, other = first[:-1, None], second[None, :-1]
+    way, other_way = first[1:, None] - start, second[None, 1:] - other
+    gap = other - start
+    turn = _turn(way, other_way)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
+    return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
+
+
+def _sampled(one: Route) -> NDArray[np.float64]:
+    """Return points of a curve, eight for each of its parts, and its end."""
+    points = np.array(one.points)
+    parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
+    found = np.einsum("tk,pkc->ptc", _BERNSTEIN, parts).reshape(-1, 2)
+    return np.vstack([found, points[-1:]])
+
+
+def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
+
+
+_STRAIGHT = 0.35
+"""The part of the way in which such a route turns; a third would be a straight line."""
+_TIMES = np.arange(8)[:, None] / 8
+_BERNSTEIN = np.hstack([math.comb(3, k) * _TIMES**k * (1 - _TIMES) ** (3 - k) for k in range(4)])
 
 
 def read_layout(answer: str) -> Layout:

@@ -139,4 +139,5 @@ def _operators(count: str) -> str:
 def value_label(node: Node) -> str:
     """Return the label of the edges that leave a node: the name and type of its value."""
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
-    return shorten_name(f"{node.name}: {node.type_label}" if has_name else node.type_label)
+    parts = [node.name if has_name else "", node.type_label]
+    return shorten_name(": ".join(filter(None, parts)))

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 
 import pytest
 
+from irviz.course.mlp import MyModuleStatic
+from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import (
     Edge,
     Graph,
@@ -100,3 +102,28 @@ def test_each_edge_leads_on_also_where_many_pull_a_step_beside_a_frame(direction
     for edge in inside:
         source, target = scene.shapes[edge.source], scene.shapes[edge.target]
         assert (target.centre[1] - source.centre[1]) * scene.outward > 0, edge
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_the_parameters_of_the_first_picture_do_not_cross(direction):
+    graph = extract(MyModuleStatic)
+    routes = place_graph(graph, direction).layout.routes
+    lines = {
+        edge.source: points_along(routes[f"e{index}"], 4)
+        for index, edge in enumerate(graph.edges)
+        if edge.target == "out"
+    }
+    assert lines.keys() == {"lv1", "w1", "b1"}
+    for one, two in combinations(lines.values(), 2):
+        assert not [
+            ends
+            for ends in product(pairwise(one), pairwise(two))
+            if side(*ends[0], ends[1][0]) * side(*ends[0], ends[1][1]) < 0
+            and side(*ends[1], ends[0][0]) * side(*ends[1], ends[0][1]) < 0
+        ]
+
+
+def side(start, end, point):
+    """Return on which side of a line a point is, by the sign."""
+    across = (end[0] - start[0]) * (point[1] - start[1])
+    return across - (end[1] - start[1]) * (point[0] - start[0])

@@ -439,8 +439,10 @@ def _at_origin(
 
 NODE_GAP, ROW_GAP = 18.0, 36.0
 _ARROW = 7.0
-_TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 18.0, 12.0, 6.0
-"""How far a backward edge extends beyond its ends: around their corners, within the margin."""
+_TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
+"""How far a backward edge extends beyond its ends, and how far before a corner it turns."""
+_BESIDE = NODE_GAP / 2
+"""The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
 
 
 def add_missing_routes(
@@ -463,10 +465,7 @@ def add_missing_routes(
 def route(
     source: Rect, target: Rect, entry: float, flow: float, boxes: Collection[Rect] = ()
 ) -> Route:
-    """Return a curve along the flow; an edge that leads back goes around both boxes.
-
-    Where it goes back beside both, it also goes around the `boxes` in its way.
-    """
+    """Return a curve along the flow; an edge that leads back goes around its ends and `boxes`."""
     start = (source.centre[0], source.bottom if flow > 0 else source.top)
     tip = (target.left + entry * target.width, target.top if flow > 0 else target.bottom)
     end = (tip[0], tip[1] - flow * _ARROW)
@@ -474,46 +473,45 @@ def route(
     if ahead >= 0:
         reach = flow * max(ahead, ROW_GAP) / 2
         return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
-    leaving, entering = _detour(source, target, boxes)
     above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
-    turned = (start, (start[0], above), (leaving[0], above), leaving)
-    if abs(leaving[1] - entering[1]) < (source.height + target.height) / 2:
-        return Route((*turned, *_along_row(leaving, end, source, flow), end), tip)
-    middle = (leaving[1] + entering[1]) / 2
-    back = ((leaving[0], middle), (entering[0], middle), entering)
-    # with corners, as a wide curve would cut a box beside the target
-    return Route((*turned, *back, *_along(entering[0], below, end), end), tip)
+    x = _way_back((start[0], above), (end[0], below), {source, target, *boxes})
+    corners = (start[0], above), (x, above), (x, below), (end[0], below)
+    return Route(_rounded(start, *corners, end), tip)
 
 
-def _along_row(leaving: Point, end: Point, source: Rect, flow: float) -> tuple[Point, ...]:
-    """Return the points of a line in the gap before a row, past the boxes in the row."""
-    inlets = end[1], source.centre[1] - flow * (source.height / 2 + _ARROW)
-    line = min(inlets, key=lambda y: y * flow) - flow * _BEND
-    return _along(leaving[0], line, end)
+def _way_back(leaving: Point, entering: Point, boxes: Collection[Rect]) -> float:
+    """Return where a line back to earlier rows meets no box, or few, with the least detour."""
+    ends = sorted((leaving[1], entering[1]))
+    beside = [box for box in boxes if box.bottom > ends[0] and box.top < ends[1]]
+
+    def met(x: float) -> int:
+        ways = [Rect(x - _BEND, ends[0], x + _BEND, ends[1])]
+        for at, y in (leaving, entering):
+            ways.append(Rect(min(at, x), y - 1, max(at, x), y + 1))
+        return sum(way.overlaps(box) for way in ways for box in boxes)
+
+    sides = {side for box in beside for side in (box.left - _BESIDE, box.right + _BESIDE)}
+    best, fewest = leaving[0], math.inf
+    for x in sorted(sides, key=lambda x: (abs(x - leaving[0]) + abs(x - entering[0]), -x)):
+        count = met(x)
+        if count < fewest:
+            best, fewest = x, count
+        if not count:
+            break
+    return best
 
 
-def _along(x: float, line: float, end: Point) -> tuple[Point, ...]:
-    """Return the points of a horizontal line from `x` to the end of a route, with round corners."""
-    bend = math.copysign(_BEND, end[0] - x)
-    corners = (x, line), (end[0], line)
-    bends = (x + bend, line), (end[0] - bend, line)
-    return (corners[0],) * 2 + (bends[0],) * 2 + (bends[1],) * 2 + (corners[1],) * 2
+def _rounded(*corners: Point) -> tuple[Point, ...]:
+    """Return the points of a curve that follows straight lines, with round corners."""
+    points = [corners[0]]
+    for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+        first, last = _toward(corner, before), _toward(corner, after)
+        points += [first, first, first, corner, corner, last]
+    return (*points, points[-1], points[-1], corners[-1])
 
 
-def _detour(source: Rect, target: Rect, boxes: Collection[Rect]) -> tuple[Point, Point]:
-    """Return the points where an edge that leads back passes its source and its target."""
-    gap = NODE_GAP / 2
-    right, left = source.right + gap, source.left - gap
-    if target.left > right:  # through the gap between the two
-        sides = right, target.left - gap
-    elif target.right < left:
-        sides = left, target.right + gap
-    else:
-        x = max(right, target.right + gap)
-        top, bottom = min(source.top, target.top), max(source.bottom, target.bottom)
-        beside = [box for box in boxes if box.bottom > top and box.top < bottom]
-        near = gap / 2  # a line in the middle of a gap, up to rounding, is not near
-        while hit := [box.right for box in beside if box.left - near < x < box.right + near]:
-            x = max(hit) + gap
-        sides = (x, x)
-    return (sides[0], source.centre[1]), (sides[1], target.centre[1])
+def _toward(one: Point, other: Point) -> Point:
+    """Return a point near the first, on the line to the second."""
+    length = math.dist(one, other)
+    share = min(_BEND / length, 0.5) if length else 0.0
+    return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))

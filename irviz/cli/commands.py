@@ -86,6 +86,9 @@ def add_function(parser: argparse.ArgumentParser) -> None:
 def add_page(parser: argparse.ArgumentParser) -> None:
     """Add the options for serving the explorer."""
     parser.add_argument("--port", type=_port, default=0, help="default: any free port")
+    parser.add_argument(
+        "--new", action="store_true", help="load TVM anew, and use nothing of an irviz that runs"
+    )
     place = parser.add_mutually_exclusive_group()
     for option, name, words in _PLACES:
         place.add_argument(option, dest="place", action="store_const", const=name, help=words)
@@ -139,7 +142,7 @@ def _run_demo(options: argparse.Namespace) -> None:
     if options.svg is None:
         from irviz.cli.page_launcher import DEMO, serve
 
-        serve(DEMO, port=options.port, place=options.place)
+        serve(DEMO, port=options.port, place=options.place, is_new=options.new)
         return
     session = demo_stages()
     session.draw().save(options.svg)
@@ -223,6 +226,7 @@ def _run_open(options: argparse.Namespace) -> None:
         options.missing,
         port=options.port,
         place=options.place,
+        is_new=options.new,
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import importlib.util
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -48,6 +51,7 @@ def serve(
     *,
     port: int = 0,
     place: Place = "any",
+    is_new: bool = False,
 ) -> None:
     """Serve the explorer on the loopback address until interrupted, or its window is closed.
 
@@ -59,6 +63,7 @@ def serve(
         port: The port; 0 for any free one.
         place: Where the page is shown: in a desktop "window", in the "browser", in "any" of these
             (a window if pywebview is installed), or "nowhere", which prints its address.
+        is_new: Whether to load TVM anew, and not to let a running irviz fork the server.
 
     Raises:
         ServeError: The server does not start, or exits unexpectedly.
@@ -69,7 +74,7 @@ def serve(
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        started(what, port, name, function, missing) as (process, url),
+        started(what, port, name, function, missing, is_new=is_new) as (process, url),
         _redirecting_file(url) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
@@ -128,64 +133,66 @@ def interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def served(
-    what: str, port: int = 0, name: str = "", function: str = "", missing: Missing = "error"
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    what: str,
+    port: int = 0,
+    name: str = "",
+    function: str = "",
+    missing: Missing = "error",
+    *,
+    is_new: bool = True,
+) -> Iterator[tuple[Server, str]]:
     """Serve a page until the block ends; yield process and address once everything is open.
 
     Raises:
         ServeError: The server does not start, or the file cannot be opened.
     """
-    with started(what, port, name, function, missing) as (process, url):
+    with started(what, port, name, function, missing, is_new=is_new) as (process, url):
         _wait_until_open(process)
         yield process, url
 
 
 @contextlib.contextmanager
 def started(
-    what: str, port: int, name: str, function: str, missing: Missing
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    what: str, port: int, name: str, function: str, missing: Missing, *, is_new: bool = True
+) -> Iterator[tuple[Server, str]]:
     """Serve a page until the block ends; yield process and address once it answers."""
     token = secrets.token_urlsafe(24)
     request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()), missing)
-    environment = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
+    settings = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
     # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
     # so that Ctrl-C in a terminal reaches this process alone
-    with (
-        tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder,
-        subprocess.Popen(
-            [sys.executable, "-m", "irviz.cli.page_server"],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            yield process, f"http://127.0.0.1:{_listening_port(process, request)}/?token={token}"
-        finally:
-            end_process(process)
+    with contextlib.ExitStack() as stack:
+        process: Server | None = None if is_new else _forked(request, settings)
+        if isinstance(process, ForkedServer):
+            stack.callback(process.close)
+        else:
+            folder = tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True)
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "irviz.cli.page_server"],
+                    env=settings,
+                    cwd=stack.enter_context(folder),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    encoding="utf-8",
+                    start_new_session=True,
+                )
+            )
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+                json.dump(dataclasses.asdict(request), pipe)
+        stack.callback(end_process, process)
+        # nothing is sent to the port before, because another program may listen there
+        yield process, f"http://127.0.0.1:{_answer(process)['port']}/?token={token}"
 
 
-def _listening_port(process: subprocess.Popen[str], request: PageRequest) -> int:
-    """Wait until the server listens, and return its port.
-
-    Nothing is sent to the port before, because another program may listen there.
-    """
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
-        json.dump(dataclasses.asdict(request), pipe)
-    return int(_answer(process)["port"])
-
-
-def _wait_until_open(process: subprocess.Popen[str]) -> None:
+def _wait_until_open(process: Server) -> None:
     """Wait until the server has opened what was requested; raise ServeError if it cannot."""
     _answer(process)
 
 
-def _print_failure(process: subprocess.Popen[str]) -> None:
+def _print_failure(process: Server) -> None:
     """Wait until the server has opened what was requested, or print why it cannot."""
     try:
         _wait_until_open(process)
@@ -194,7 +201,7 @@ def _print_failure(process: subprocess.Popen[str]) -> None:
             print(f"irviz: {failure}", file=sys.stderr)  # noqa: T201
 
 
-def _answer(process: subprocess.Popen[str]) -> dict[str, str]:
+def _answer(process: Server) -> dict[str, str]:
     """Return the next thing that the server says; raise ServeError if it says why it fails."""
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -204,6 +211,118 @@ def _answer(process: subprocess.Popen[str]) -> dict[str, str]:
     if "error" in said:
         raise ServeError(said["error"])
     return said
+
+
+# --- A running irviz forks the servers of later commands, for which TVM is loaded already --------
+
+_SECONDS = 2.0
+"""The time in which a running irviz answers, or it is left alone."""
+
+
+class ForkedServer:
+    """A page's server that a running irviz forked; it ends when the connection is closed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.stdout = connection.makefile("r", encoding="utf-8")
+        self.pid = 0
+        self.returncode: int | None = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.stdout.close()
+        self._connection.close()
+
+    def poll(self) -> int | None:
+        """Return 1 once it has ended, None while it runs: its exit code is not known."""
+        if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
+            with contextlib.suppress(OSError):
+                if self._connection.recv(1, socket.MSG_PEEK):
+                    return None
+            self.returncode = 1
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended."""
+        ends = time.monotonic() + timeout if timeout is not None else float("inf")
+        while (code := self.poll()) is None:
+            if time.monotonic() > ends:
+                raise subprocess.TimeoutExpired("irviz", timeout or 0.0)
+            time.sleep(_LOOK_SECONDS / 10)
+        return code
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+
+    def kill(self) -> None:
+        """Kill it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+Server: TypeAlias = "subprocess.Popen[str] | ForkedServer"
+"""The process of a page's server."""
+
+
+def _forked(request: PageRequest, environment: dict[str, str]) -> ForkedServer | None:
+    """Return a server that a running irviz has forked, None if there is none, or no answer."""
+    if not hasattr(socket, "send_fds"):
+        return None
+    words = json.dumps(dataclasses.asdict(dataclasses.replace(request, environment=environment)))
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(_SECONDS)
+        connection.connect(str(_meeting_place()))
+        socket.send_fds(connection, [b"."], [2])
+        connection.sendall(f"{words}\n".encode())
+        process = ForkedServer(connection)
+        process.pid = int(_answer(process)["pid"])
+    except (OSError, ServeError):
+        connection.close()
+        return None
+    connection.settimeout(None)
+    return process
+
+
+@contextlib.contextmanager
+def offered_forks() -> Iterator[socket.socket | None]:
+    """Yield a socket for the requests of later commands; None if another process has one."""
+    listener = None
+    with contextlib.suppress(OSError, AttributeError):  # nothing is kept, or another system
+        listener = _listening(_meeting_place())
+    try:
+        yield listener
+    finally:
+        if listener is not None:
+            listener.close()
+            with contextlib.suppress(OSError):
+                _meeting_place().unlink()
+
+
+def _listening(place: Path) -> socket.socket | None:
+    with socket.socket(socket.AF_UNIX) as other:
+        if other.connect_ex(str(place)) == 0:
+            return None
+    place.unlink(missing_ok=True)  # of a process that was killed
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(place))
+    listener.listen()
+    listener.setblocking(False)
+    return listener
+
+
+def _meeting_place() -> Path:
+    """Return the path of the socket, in a private folder; raise OSError if there is none.
+
+    It is another one for other versions of irviz and Python, and where code was edited.
+    """
+    package = Path(__file__).parents[1]
+    edited = max(one.stat().st_mtime_ns for one in package.rglob("*.py"))
+    found = [os.environ.get(name) for name in ("PYTHONPATH", "LD_LIBRARY_PATH")]
+    key = hashlib.sha256(repr((sys.executable, str(package), edited, found)).encode()).hexdigest()
+    return private_folder(platformdirs.user_data_path("irviz")) / f"{key[:16]}.socket"
 
 
 _BROWSERS = (
@@ -298,6 +417,7 @@ class PageRequest:
         parent: The process whose exit ends the server.
         directory: The current directory, where files are saved.
         missing: What to do with calls that TVM's importer does not support.
+        environment: The environment of a server that is forked, which ends with its connection.
     """
 
     what: str
@@ -308,3 +428,4 @@ class PageRequest:
     parent: int
     directory: str
     missing: Missing = "error"
+    environment: dict[str, str] | None = None

@@ -16,12 +16,13 @@ import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -44,12 +45,12 @@ from tornado.websocket import WebSocketHandler
 
 from irviz.cli.commands import FAILURES, failure_words
 from irviz.cli.page_comms import Pages
-from irviz.cli.page_launcher import START, PageRequest, interruptible
+from irviz.cli.page_launcher import START, PageRequest, interruptible, offered_forks
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
 from irviz.cli.start_choices import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
-from irviz.worker.supervisor import TRIES, fork_workers_from_here
+from irviz.worker.supervisor import TRIES, fork_main, fork_workers_from_here
 from irviz.worker.worker_main import exit_with_parent, load_tvm
 
 if TYPE_CHECKING:
@@ -66,15 +67,29 @@ _NEVER = 1_000_000
 
 def main() -> None:
     """Serve the page requested on standard input, and print its port to standard output."""
+    given = os.fdopen(os.dup(0), encoding="utf-8")
     answer = _own_stdout()
-    request = PageRequest(**json.load(sys.stdin))
-    exit_with_parent(request.parent)
+    request = PageRequest(**json.loads(given.readline()))
+    if request.environment is None:
+        exit_with_parent(request.parent)
+    else:
+        os.environ.clear()
+        os.environ.update(request.environment)
+        threading.Thread(target=_exit_after, args=[given], daemon=True).start()
+        _say(answer, pid=os.getpid())
     sys.path[:] = [place for place in sys.path if place and Path(place) != Path.cwd()]
     os.chdir(request.directory)
     with contextlib.suppress(KeyboardInterrupt), interruptible():
         asyncio.run(_serve(request, answer))
     atexit._run_exitfuncs()
     os._exit(0)  # TVM's threads, if they work on something, would abort a process that ends orderly
+
+
+def _exit_after(given: TextIO) -> None:
+    """End this process, as Ctrl-C would, when the command has ended."""
+    with contextlib.suppress(OSError):
+        given.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 async def _serve(request: PageRequest, answer: TextIO) -> None:
@@ -89,8 +104,8 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         words = f"port {request.port} cannot be used ({failure}): choose another, or none"
         _say(answer, error=words)
         return
-    with tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True) as folder:
-        shown = PageSession(request, Pages(), Path(folder))
+    with _upload_folder() as folder, offered_forks() as offered:
+        shown = PageSession(request, Pages(), folder, offered)
         server = HTTPServer(page_application(shown), max_body_size=SMALL_BYTES)
 
         def serve(connection: socket.socket, address: tuple[Any, ...]) -> None:
@@ -107,6 +122,30 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
             _say(answer, **({"error": why} if why else {}))
         answer.close()
         await collect_when_idle(lambda: shown.pages.heard)
+
+
+@contextlib.contextmanager
+def _upload_folder() -> Iterator[Path]:
+    """Yield a new folder; unlike that of tempfile, a fork that ends does not delete it."""
+    folder = Path(tempfile.mkdtemp(prefix="irviz-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fork_other(offered: socket.socket) -> None:
+    """Fork a server for another command, which gets its request from the connection."""
+    with contextlib.suppress(OSError):
+        connection, _ = offered.accept()
+        with connection:
+            connection.settimeout(1.0)
+            _, errors, _, _ = socket.recv_fds(connection, 1, 1)
+            connection.settimeout(None)  # its descriptor, which the fork gets, waits again
+            for each in errors:
+                own = connection.fileno()
+                fork_main("irviz.cli.page_server", own, own, each)
+                os.close(each)
 
 
 def _import_explorer() -> None:
@@ -396,6 +435,7 @@ class PageSession:
         request: The request of the command.
         pages: The open pages.
         folder: The folder for files that a page uploads; only this user may read it.
+        offered: The socket for the requests of later commands.
         explorer: The explorer, None until something is open.
         opening: The name of what is being opened, "" if nothing is.
         failure: Why the last thing could not be opened.
@@ -405,6 +445,7 @@ class PageSession:
     request: PageRequest
     pages: Pages
     folder: Path
+    offered: socket.socket | None = None
     explorer: Explorer | None = None
     opening: str = ""
     failure: str = ""
@@ -422,6 +463,8 @@ class PageSession:
         await in_thread(_import_explorer)
         # here, where no other thread works; what is confined cannot use the token that it sees
         fork_workers_from_here()
+        if self.offered is not None:
+            asyncio.get_running_loop().add_reader(self.offered, _fork_other, self.offered)
         TRIES.start()
         from irviz.view.graph.graphviz_engine import ENGINE
 

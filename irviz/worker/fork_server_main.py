@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import os
 import signal
 import socket
+from collections.abc import Callable
 from typing import NoReturn
 
 from irviz.worker import worker_main
@@ -22,6 +24,8 @@ MESSAGE_BYTES = 64
 _DESCRIPTORS = 3
 _pids: dict[bytes, int] = {}
 """The process ids of workers, by worker number."""
+_others: set[int] = set()
+"""The process ids of what lives on when this process ends."""
 
 
 def main(parent: int) -> None:
@@ -29,7 +33,8 @@ def main(parent: int) -> None:
 
     A number with file descriptors requests a worker with these as its standard streams. A number
     alone requests to kill that worker and its children; the answer, sent once it has exited, is the
-    number and the worker's exit code, if there was such a worker.
+    number and the worker's exit code, if there was such a worker. The name of a module with file
+    descriptors requests a process that runs the module's `main`, and that nothing here ends.
     """
     end_with_parent(parent, signal.SIGTERM)
     adopt_orphans()
@@ -39,8 +44,7 @@ def main(parent: int) -> None:
     signal.signal(signal.SIGTERM, _end_all)
     if os.getppid() != parent:
         _end_all()
-    _serve(socket.socket(fileno=os.dup(0)))
-    worker_main.main()
+    _serve(socket.socket(fileno=os.dup(0)))()
 
 
 def main_of_fork(parent: int, descriptor: int) -> NoReturn:
@@ -64,23 +68,31 @@ def main_of_fork(parent: int, descriptor: int) -> NoReturn:
     os._exit(0)
 
 
-def _serve(parent: socket.socket) -> None:
-    """Start and end workers; returns only in a worker process."""
+def _serve(parent: socket.socket) -> Callable[[], None]:
+    """Start and end processes; in a process that was started, return what it is to do."""
     server = os.getpid()
     while True:
         number, descriptors, _, _ = socket.recv_fds(parent, MESSAGE_BYTES, _DESCRIPTORS)
         if not number:
             _end_all()
+        _others.difference_update([pid for pid in _others if os.waitpid(pid, os.WNOHANG)[0]])
         if not descriptors:
             parent.send(number + b" " + (_end(_pids.pop(number)) if number in _pids else b""))
             continue
         pid = _fork()
+        is_worker = number.isdigit()
         if pid == 0:
             parent.close()
-            _become_worker(server, descriptors)
-            return
-        if pid is not None:
+            _begin(descriptors)
+            if is_worker:
+                end_with_parent(server)
+                return worker_main.main
+            main: Callable[[], None] = importlib.import_module(number.decode()).main
+            return main
+        if pid is not None and is_worker:
             _pids[number] = pid
+        elif pid is not None:
+            _others.add(pid)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -93,9 +105,8 @@ def _fork() -> int | None:
         return None
 
 
-def _become_worker(server: int, descriptors: list[int]) -> None:
+def _begin(descriptors: list[int]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    end_with_parent(server)
     os.setsid()  # its children can be killed with it
     for stream, descriptor in enumerate(descriptors):
         os.dup2(descriptor, stream)
@@ -120,8 +131,9 @@ def _end_all(*_: object) -> NoReturn:
 
 def _end_orphans() -> None:
     """Kill what workers that have ended have left."""
-    kill_children(_pids.values())
-    reap_children(_pids.values())
+    kept = [*_pids.values(), *_others]
+    kill_children(kept)
+    reap_children(kept)
 
 
 def _kill(pid: int) -> None:

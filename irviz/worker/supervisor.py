@@ -298,7 +298,7 @@ def _why(failure: Exception) -> str:
 # --- A parent's handle of a worker process: starting, calling and killing it ---------------------
 
 
-_CAN_FORK = sys.platform.startswith("linux")
+CAN_FORK = sys.platform.startswith("linux")
 """Other systems lack fork, or their libraries do not work after it."""
 _alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
 _starters: dict[int, ThreadPoolExecutor] = {}
@@ -426,7 +426,7 @@ def exit_status(code: int | None) -> str:
 
 
 def _start(prepare: Callable[[], None], printed: int) -> Started:
-    if prepare is not load_tvm or not _CAN_FORK:
+    if prepare is not load_tvm or not CAN_FORK:
         return DirectProcess(printed)
     server = _servers.get(os.getpid())
     if server is not None and not server.is_alive:
@@ -446,8 +446,20 @@ def fork_workers_from_here() -> None:
     as long as the process, as Linux kills what a thread has started when that ends. Workers see
     what the memory holds by then.
     """
-    if _CAN_FORK and os.getpid() not in _servers:
+    if CAN_FORK and os.getpid() not in _servers:
         _servers[os.getpid()] = ForkServer(is_loaded=True)
+
+
+def fork_main(module: str, *descriptors: int) -> None:
+    """Start a module's `main` in a process that has loaded TVM and lives on when this one ends.
+
+    It inherits what workers do, and the descriptors are its standard streams. Raises OSError where
+    no process can be forked.
+    """
+    server = _servers.get(os.getpid())
+    if server is None:
+        raise OSError("there is no process to fork")
+    server.start(module, *descriptors)
 
 
 def _starter() -> ThreadPoolExecutor:
@@ -553,10 +565,14 @@ class ForkServer:
 
     def start_worker(self, *descriptors: int) -> int:
         """Request a worker with these standard streams without waiting; return its number."""
+        number = next(self._numbers)
+        self.start(str(number), *descriptors)
+        return number
+
+    def start(self, what: str, *descriptors: int) -> None:
+        """Request a process with these standard streams without waiting."""
         with self._lock:
-            number = next(self._numbers)
-            socket.send_fds(self._socket, [b"%d" % number], list(descriptors))
-            return number
+            socket.send_fds(self._socket, [what.encode()], list(descriptors))
 
     def end_worker(self, number: int) -> int | None:
         """Kill a worker and its children; return its exit code, None if unknown."""

@@ -15,7 +15,7 @@ def quick_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that sleeps, in place of the page's server, which takes seconds to start."""
 
     @contextlib.contextmanager
-    def sleeping(*_: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    def sleeping(*_: object, **__: object) -> Iterator[tuple[subprocess.Popen[str], str]]:
         program = "import time; print({}, flush=True); time.sleep(60)"
         sleep = [sys.executable, "-S", "-c", program]
         with subprocess.Popen(

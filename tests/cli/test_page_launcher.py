@@ -20,7 +20,15 @@ import psutil
 import pytest
 
 from irviz.cli import page_launcher as serving
-from irviz.cli.page_launcher import DEMO, START, ServeError, serve, served, started
+from irviz.cli.page_launcher import (
+    DEMO,
+    START,
+    ForkedServer,
+    ServeError,
+    serve,
+    served,
+    started,
+)
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"
@@ -111,6 +119,53 @@ def test_tvm_is_loaded_once_for_a_page_and_its_workers():
         server = psutil.Process(process.pid)
         others = [one for one in server.children() if one.cmdline() != server.cmdline()]
         assert len(others) < len(server.children())
+
+
+@pytest.fixture
+def own_data(tmp_path, monkeypatch):
+    """Let these commands meet no others."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path
+
+
+def _cpu_seconds(process):
+    spent = psutil.Process(process.pid).cpu_times()
+    return spent.user + spent.system
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="servers are forked on Linux")
+def test_a_later_command_is_served_by_a_fork_which_ends_with_that_command(
+    own_data,
+):
+    with contextlib.ExitStack() as stack:
+        with served(DEMO) as (first, _):
+            second, url = stack.enter_context(served(DEMO, is_new=False))
+            assert isinstance(second, ForkedServer)
+            assert _cpu_seconds(second) < _cpu_seconds(first)  # TVM is loaded already
+        assert first.poll() is not None
+        assert fetch(url)[0] == 200
+        assert not list(own_data.rglob("*.socket"))
+        with served(DEMO, is_new=False) as (third, _):  # nothing is left to fork it
+            assert isinstance(third, subprocess.Popen)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        assert psutil.Process(second.pid).status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.usefixtures("own_data")
+def test_a_command_can_ask_for_a_process_of_its_own():
+    with served(START), served(START, is_new=True) as (second, _):
+        assert isinstance(second, subprocess.Popen)
+
+
+def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data, monkeypatch):
+    with served(START) as (first, _):
+        first.kill()
+        first.wait()
+        assert list(own_data.rglob("*.socket"))
+        for _ in range(2):
+            with served(START, is_new=False) as (process, url):
+                assert isinstance(process, subprocess.Popen)
+                assert fetch(url)[0] == 200
 
 
 def test_a_page_whose_file_cannot_be_opened_says_why_and_opens_another(start):

@@ -158,7 +158,7 @@ class CalleeNotSentError(IrvizError, ValueError):
 def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
     """Return the registered Python functions that a module calls, except TVM's own, by name."""
     found = {}
-    for name in _called(mod):
+    for name in called_names(mod):
         function = python_function(name)
         package = (getattr(function, "__module__", None) or "").partition(".")[0]
         if function is not None and package not in ("tvm", "tvm_ffi"):
@@ -167,7 +167,7 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
 
 
 @lru_cache(maxsize=64)
-def _called(mod: ir.IRModule) -> tuple[str, ...]:
+def called_names(mod: ir.IRModule) -> tuple[str, ...]:
     """Return the names that a module may call."""
     names: dict[str, None] = {}
     for function in mod.functions.values():

@@ -12,12 +12,20 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
+from irviz.ir.torch_calls import PREFIX, called_operator
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
 from irviz.loaders.models.mended_calls import mend
 from irviz.loaders.models.torch_operators import in_torch_dtype, keep_dtypes, own_operators
+from irviz.loaders.models.torch_opaque_calls import (
+    OF_COMPLEX,
+    has_complex,
+    is_complex,
+    opaque_call,
+    pair_complex_numbers,
+)
 from irviz.model.graph.layers import LayersByNode
 
 if TYPE_CHECKING:
@@ -34,7 +42,8 @@ class ImportedProgram:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
         layers: The layers that its bindings come from.
-        opaque: Descriptions of the calls that have no definition in TVM.
+        opaque: Descriptions of the calls that nothing defines.
+        computed: Descriptions of the calls that torch computes, as TVM lacks them.
         mended: Descriptions of the importer's errors that irviz corrected.
     """
 
@@ -43,6 +52,7 @@ class ImportedProgram:
     nodes: Mapping[str, Node]
     layers: LayersByNode
     opaque: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
 
 
@@ -69,6 +79,7 @@ def import_program(
             f"TVM cannot import {described(effects[0])}: it has an effect, such as a check"
         )
     known = {**lacking, **importer.convert_map, **own}
+    pair_complex_numbers(importer, decomposed)
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )
@@ -88,7 +99,8 @@ def import_program(
     if rounded:
         more = f" and {len(rounded) - 1} more" if len(rounded) > 1 else ""
         mended += (f"computed in float32, as TVM lacks it in this dtype: {rounded[0]}{more}",)
-    return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), mended)
+    opaque, computed = tuple(converter.opaque), tuple(converter.computed)
+    return ImportedProgram(module, decomposed, nodes, layers, opaque, computed, mended)
 
 
 def _decomposed(
@@ -163,7 +175,7 @@ def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.E
 def _other_shape(converted: Any, wanted: Any) -> str:
     """Describe how the shape of an imported tensor differs from torch's, "" if it does not."""
     shape, type_ = getattr(wanted, "shape", None), getattr(converted, "ty", None)
-    if shape is None or not isinstance(type_, relax.TensorType):
+    if shape is None or is_complex(wanted) or not isinstance(type_, relax.TensorType):
         return ""
     if type_.ndim < 0 or type_.shape is None:
         return ""
@@ -183,6 +195,7 @@ class _Converter:
     Attributes:
         begin: Called before the first node.
         sizes: The sizes that may vary, by their names in torch.
+        opaque, computed: As in ImportedProgram.
     """
 
     importer: ExportedProgramImporter
@@ -190,6 +203,7 @@ class _Converter:
     begin: Callable[[], None]
     sizes: dict[str, tirx.Expr] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
+    computed: list[str] = field(default_factory=list)
     is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
@@ -200,6 +214,8 @@ class _Converter:
             keep_dtypes(self.importer.block_builder)
             self.is_begun = True
         self._learn_sizes(node.all_input_nodes)
+        if has_complex(node) and node.target.__name__ not in OF_COMPLEX:
+            convert, reason = None, "TVM has no complex numbers"
         if convert is not None:
             try:
                 with in_torch_dtype(self.importer, node):
@@ -213,11 +229,11 @@ class _Converter:
         if self.missing == "error":
             raise UnsupportedOperatorError(
                 f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
-                "open --missing opaque, opens the model with such calls as nodes without a "
-                "definition"
+                "open --missing opaque, lets torch compute such calls"
             ) from failure
-        self.opaque.append(described(node))
-        return self._opaque_call(node)
+        is_known = called_operator(f"{PREFIX}{node.target}") is not None
+        (self.computed if is_known else self.opaque).append(described(node))
+        return opaque_call(self.importer, node, self.sizes)
 
     def _learn_sizes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -227,32 +243,6 @@ class _Converter:
                 for wanted, size in zip(shape, type_.shape, strict=False):
                     if not isinstance(wanted, int):
                         self.sizes.setdefault(str(wanted), size)
-
-    def _opaque_call(self, node: Node) -> relax.Expr:
-        """Return a call of a function that does not exist, with the node's operands and type."""
-        import torch
-
-        value = node.meta.get("val")
-        values = value if isinstance(value, list | tuple) else [value]
-        if not values or not all(isinstance(one, torch.Tensor) for one in values):
-            raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
-        types = [self._tensor_type(one, node) for one in values]
-        env = self.importer.env
-        operands = [
-            env[one] for one in node.all_input_nodes if isinstance(env.get(one), relax.Expr)
-        ]
-        call = relax.call_dps_packed(
-            f"torch.{node.target}", operands, types if isinstance(value, list | tuple) else types[0]
-        )
-        return self.importer.block_builder.emit(call)
-
-    def _tensor_type(self, tensor: Any, node: Node) -> relax.TensorType:
-        sizes = [one if isinstance(one, int) else self.sizes.get(str(one)) for one in tensor.shape]
-        if any(size is None for size in sizes):
-            raise LoadError(
-                f"{described(node)} has a size that is not known, so it cannot be opaque"
-            )
-        return relax.TensorType(sizes, self.importer._convert_data_type(tensor.dtype))
 
     def _cast(self, converted: Any, wanted: Any) -> Any:
         """Return a node's value with the dtypes of torch's own trace."""
@@ -273,7 +263,7 @@ class _Converter:
     def _has_dtype(self, type_: Any, wanted: Any) -> bool:
         """Tell whether a tensor's type has the dtype of a tensor of torch; True for other types."""
         found, dtype = str(getattr(type_, "dtype", None) or ""), getattr(wanted, "dtype", None)
-        return not found or dtype is None or found == self.importer._convert_data_type(dtype)
+        return not found or dtype is None or is_complex(wanted) or found == self.importer._convert_data_type(dtype)
 
 
 class DerivedSizes:
@@ -290,7 +280,10 @@ class DerivedSizes:
         inputs = {spec.arg.name for spec in specs if "USER_INPUT" in spec.kind.name}
         self._importer, self._process = importer, importer._process_derived_symbol
         self._shapes: dict[Node, list[Any]] = {
-            node: [size if isinstance(size, int) else size.node.expr for size in value.shape]
+            node: [
+                *(size if isinstance(size, int) else size.node.expr for size in value.shape),
+                *([2] if is_complex(value) else []),
+            ]
             for node in program.graph.find_nodes(op="placeholder")
             if node.name in inputs and hasattr(value := node.meta.get("val"), "shape")
         }

@@ -37,6 +37,9 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     made: dict[str, Convert] = {
         "amax.default": partial(_reduce, importer, relax.op.max),
         "amin.default": partial(_reduce, importer, relax.op.min),
+        "complex.default": partial(_complex, importer),
+        "view_as_complex.default": lambda node: importer.env[node.args[0]],
+        "view_as_real.default": lambda node: importer.env[node.args[0]],
         "clamp.default": partial(_clamp, importer),
         "cumsum.default": partial(_cumsum, importer),
         "div.Tensor_mode": partial(_div, importer),
@@ -68,6 +71,11 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
     return made
+
+
+def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `torch.complex`, which pairs two numbers."""
+    return importer.block_builder.emit(relax.op.stack(importer.retrieve_args(node), axis=-1))
 
 
 _OPTIONS = (

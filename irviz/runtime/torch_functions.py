@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tvm
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary
 from irviz.ir.torch_calls import COMPLEX, OperatorName, called_operator, read_arguments
 from irviz.runtime.registrations import register_unobserved
 
@@ -25,82 +24,85 @@ def register_torch_functions(callees: Iterable[str]) -> None:
     for name in callees:
         operator = called_operator(name)
         if operator is not None and tvm.get_global_func(name, allow_missing=True) is None:
-            function = _raising(name) if _torch() is None else _calling(name, operator)
-            register_unobserved(name, function)
-
-
-@lru_cache(maxsize=1)
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch
-
-
-def _raising(name: str) -> Callable[..., object]:
-    def call(*_: object) -> object:
-        raise RunError(
-            f"{name!r} is computed by PyTorch, which is not installed here: install irviz[torch], "
-            "as in pip install 'irviz[torch]'"
-        )
-
-    return call
+            register_unobserved(name, _calling(name, operator))
 
 
 def _calling(name: str, operator: OperatorName) -> Callable[..., object]:
-    """Return a function of operands, a text, and destinations, None of which are returned.
+    """Return a function of operands, a text that says how to call the operator, and destinations.
 
-    Without destinations it returns its results.
+    Without destinations it returns its results. It raises RunError for anything else, and for an
+    operator that torch lacks.
     """
-    import torch
-
-    function = getattr(getattr(torch.ops.aten, operator.name, None), operator.overload, None)
-    is_operator = isinstance(function, torch._ops.OpOverload) and function.namespace == "aten"
-    if not is_operator or function._schema.is_mutable:
-        return partial(_refuse, name)
-    constants = {
-        str(one): one
-        for one in vars(torch).values()
-        if isinstance(one, torch.dtype | torch.layout | torch.memory_format)
-    }
+    function, why = _operator(operator)
+    constants = {} if function is None else _constants()
 
     def call(*arguments: Any) -> object:
-        at = next((at for at, one in enumerate(arguments) if isinstance(one, str)), None)
-        if at is None:
-            raise RunError(f"{name!r} was called without a text of its arguments")
-        operands, text, destinations = arguments[:at], arguments[at], arguments[at + 1 :]
-
-        def operand(letter: str, number: int) -> Any:
-            given = operands[number]
-            if not isinstance(given, tvm.runtime.Tensor):
-                return given
-            tensor = torch.from_dlpack(given)
-            return torch.view_as_complex(tensor) if letter == COMPLEX else tensor
-
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # a fork has none of the threads that its parent's torch started
+        texts = [at for at, one in enumerate(arguments) if isinstance(one, str)]
+        at = texts[0] if texts else len(arguments)
+        text, destinations = arguments[at : at + 1], arguments[at + 1 :]
         try:
-            with torch.no_grad():
-                args, named = read_arguments(text, operand, constants)
-                results = _tensors(function(*args, **named))
-                if not destinations:
-                    made = [tvm.runtime.from_dlpack(one.clone().contiguous()) for one in results]
-                    return made[0] if len(made) == 1 else made
-                for result, place in zip(results, destinations, strict=True):
-                    if result is not None:
-                        torch.from_dlpack(place).copy_(result)
-                return None
+            if function is None or not text:
+                raise ValueError(why or "it has no text of its arguments")
+            return _called(function, arguments[:at], text[0], destinations, constants)
         except Exception as failure:
-            raise RunError(f"{name}({text}): {failure}") from failure
-        finally:
-            torch.set_num_threads(threads)
+            said = f"{name}({', '.join(map(repr, text))})"
+            raise RunError(f"torch cannot compute {said}: {error_summary(failure)}") from failure
 
     return call
 
 
-def _refuse(name: str, *_: object) -> object:
-    raise RunError(f"{name!r} is no operator of this PyTorch that irviz calls")
+def _operator(operator: OperatorName) -> tuple[Any, str]:
+    """Return an operator, or None and why there is none."""
+    try:
+        import torch
+    except ImportError:
+        return None, "PyTorch is not installed: install irviz[torch], as in pip install 'irviz[torch]'"
+    found = getattr(getattr(torch.ops.aten, operator.name, None), operator.overload, None)
+    if not isinstance(found, torch._ops.OpOverload) or found.namespace != "aten":
+        return None, f"torch {torch.__version__} has no such operator"
+    if found._schema.is_mutable:
+        return None, "it writes to its arguments"
+    return found, ""
+
+
+def _constants() -> dict[str, Any]:
+    import torch
+
+    kinds = torch.dtype, torch.layout, torch.memory_format
+    return {str(one): one for one in vars(torch).values() if isinstance(one, kinds)}
+
+
+def _called(
+    function: Callable[..., Any],
+    operands: Sequence[Any],
+    text: str,
+    destinations: Sequence[Any],
+    constants: Mapping[str, Any],
+) -> object:
+    import torch
+
+    def operand(letter: str, number: int) -> Any:
+        given = operands[number]
+        if not isinstance(given, tvm.runtime.Tensor):
+            return given
+        tensor = torch.from_dlpack(given)
+        return torch.view_as_complex(tensor) if letter == COMPLEX else tensor
+
+    args, named = read_arguments(text, operand, constants)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a fork has none of the threads that its parent's torch started
+    try:
+        with torch.no_grad():
+            results = _tensors(function(*args, **named))
+            if not destinations:
+                made = [tvm.runtime.from_dlpack(one.clone().contiguous()) for one in results]
+                return made[0] if len(made) == 1 else made
+            for result, place in zip(results, destinations, strict=True):
+                if result is not None:
+                    torch.from_dlpack(place).copy_(result)
+    finally:
+        torch.set_num_threads(threads)
+    return None
 
 
 def _tensors(value: Any) -> list[torch.Tensor | None]:

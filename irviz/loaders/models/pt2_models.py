@@ -7,7 +7,7 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -42,7 +42,8 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
     """
     imported, written = imported_program(_read_pt2(content), missing)
     mod, params = detach_weights(imported.module)
-    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path))
+    returned = repr(imported.returned.template)
+    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path), returned)
     notes, layers = notes_of(imported, written), {"main": imported.layers}
     return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
 
@@ -54,15 +55,34 @@ def program_of_pt2(content: bytes) -> ImportedProgram:
 
 @dataclass(frozen=True, eq=False)
 class Pt2Origin(Origin):
-    """The program in a .pt2 file, which the worker reads again and runs."""
+    """The program in a .pt2 file, which the worker reads again and runs.
+
+    `returned` is the structure of what it returns, with sets of numbers in place of outputs.
+    """
 
     file: OriginFile
+    returned: str
     name = "torch"
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Read the file and run its program; raise RunError if it has been changed."""
         return ProgramOrigin(program_of_pt2(self.file.read())).run(arguments, budget)
+
+    def value(self, outputs: Sequence[Array]) -> object:
+        """Return outputs in dicts, lists and tuples as the program returns them."""
+
+        def filled(part: Any) -> object:
+            match part:
+                case set():
+                    return outputs[min(part)]
+                case dict():
+                    return {key: filled(each) for key, each in part.items()}
+                case list() | tuple():
+                    return type(part)(map(filled, part))
+            return part
+
+        return filled(ast.literal_eval(self.returned))
 
 
 def _read_pt2(content: bytes) -> torch.export.ExportedProgram:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm import ir, relax, tirx
 
@@ -30,8 +31,39 @@ from irviz.model.graph.layers import LayersByNode
 
 if TYPE_CHECKING:
     import torch
+    from torch.export.graph_signature import InputSpec, OutputSpec
     from torch.fx import Node
+    from torch.utils._pytree import TreeSpec
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+
+class Returned(NamedTuple):
+    """What a program returns: the leaves of its structure, where a set is the number of an output.
+
+    Other leaves are constants.
+    """
+
+    structure: TreeSpec
+    leaves: tuple[object, ...]
+
+    @classmethod
+    def of(cls, program: torch.export.ExportedProgram) -> Returned:
+        """Return what a program returns."""
+        numbers = itertools.count()
+        kinds = "USER_OUTPUT", "LOSS_OUTPUT"
+        specs = [one for one in program.graph_signature.output_specs if one.kind.name in kinds]
+        leaves = (one.arg.value if _is_constant(one) else {next(numbers)} for one in specs)
+        return cls(program.call_spec.out_spec, tuple(leaves))
+
+    @property
+    def template(self) -> object:
+        """The structure, with the leaves in their places."""
+        return self.structure.unflatten(self.leaves)
+
+    def value(self, outputs: Sequence[object]) -> object:
+        """Return outputs in this structure."""
+        given = (outputs[min(one)] if isinstance(one, set) else one for one in self.leaves)
+        return self.structure.unflatten(given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +74,7 @@ class ImportedProgram:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
         layers: The layers that its bindings come from.
+        returned: The structure of what the program returns.
         opaque: Descriptions of the calls that nothing defines.
         computed: Descriptions of the calls that torch computes, as TVM lacks them.
         mended: Descriptions of the importer's errors that irviz corrected.
@@ -51,6 +84,7 @@ class ImportedProgram:
     program: torch.export.ExportedProgram
     nodes: Mapping[str, Node]
     layers: LayersByNode
+    returned: Returned
     opaque: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
@@ -99,17 +133,18 @@ def import_program(
     if rounded:
         more = f" and {len(rounded) - 1} more" if len(rounded) > 1 else ""
         mended += (f"computed in float32, as TVM lacks it in this dtype: {rounded[0]}{more}",)
+    returned = Returned.of(program)
     opaque, computed = tuple(converter.opaque), tuple(converter.computed)
-    return ImportedProgram(module, decomposed, nodes, layers, opaque, computed, mended)
+    return ImportedProgram(module, decomposed, nodes, layers, returned, opaque, computed, mended)
 
 
 def _decomposed(
     program: torch.export.ExportedProgram, known: Collection[str]
 ) -> torch.export.ExportedProgram:
-    """Return the program in ATen's core operators, without inputs that are not tensors.
+    """Return the program in ATen's core operators, without inputs and outputs that are constants.
 
-    Operators that are not `known` are decomposed further where torch can. Inputs that are not
-    tensors are constants in its graph. Sparse tensors cannot be decomposed.
+    Operators that are not `known` are decomposed further where torch can. Constant inputs are
+    constants in its graph. Sparse tensors cannot be decomposed.
     """
     import torch
 
@@ -124,10 +159,18 @@ def _decomposed(
         decomposed = decomposed.run_decompositions(
             {**torch.export.default_decompositions(), **others}
         )
-    specs = decomposed.graph_signature.input_specs
-    constant = torch.export.graph_signature.ConstantArgument
-    specs[:] = [one for one in specs if not isinstance(one.arg, constant)]
+    inputs, outputs = decomposed.graph_signature.input_specs, decomposed.graph_signature.output_specs
+    inputs[:] = [one for one in inputs if not _is_constant(one)]
+    node = decomposed.graph.output_node()
+    values = [one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)]
+    if values:
+        node.args = (tuple(values),)
+        outputs[:] = [one for one in outputs if not _is_constant(one)]
     return decomposed
+
+
+def _is_constant(spec: InputSpec | OutputSpec) -> bool:
+    return type(spec.arg).__name__ == "ConstantArgument"
 
 
 _MOST_DECOMPOSITIONS = 4

@@ -277,6 +277,10 @@ class ProgramOrigin(Origin):
         labels = {NodeId(variable): described(node) for variable, node in nodes.items()}
         return OriginRun(tuple(outputs), recorder.trace("main"), labels)
 
+    def value(self, outputs: Sequence[Array]) -> object:
+        """Return outputs in the structure of what the program returns."""
+        return self.imported.returned.value(outputs)
+
 
 def _arguments(
     program: torch.export.ExportedProgram, arguments: Mapping[str, Array]

@@ -19,7 +19,12 @@ from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
 from irviz.loaders.models.mended_calls import mend
-from irviz.loaders.models.torch_operators import in_torch_dtype, keep_dtypes, own_operators
+from irviz.loaders.models.torch_operators import (
+    in_torch_dtype,
+    keep_dtypes,
+    own_operators,
+    unsuited,
+)
 from irviz.loaders.models.torch_opaque_calls import (
     OF_COMPLEX,
     has_complex,
@@ -231,6 +236,15 @@ def _other_shape(converted: Any, wanted: Any) -> str:
     return f"it imports it with the shape {tuple(type_.shape)}, and torch has {tuple(shape)}"
 
 
+def _left_out(converted: Any, node: Node) -> str:
+    """Say if a node was imported with the first of its results alone, and others are used."""
+    is_first = isinstance(getattr(converted, "ty", None), relax.TensorType)
+    if not is_first or not isinstance(node.meta.get("val"), list | tuple):
+        return ""
+    is_used = any(user.users and user.args[1:] != (0,) for user in node.users)
+    return "it imports it with the first of its results alone" if is_used else ""
+
+
 @dataclass
 class _Converter:
     """Converts nodes to the dtypes that they have in torch, and notes those without a definition.
@@ -259,11 +273,14 @@ class _Converter:
         self._learn_sizes(node.all_input_nodes)
         if has_complex(node) and node.target.__name__ not in OF_COMPLEX:
             convert, reason = None, "TVM has no complex numbers"
+        elif words := unsuited(node):
+            convert, reason = None, words
         if convert is not None:
             try:
                 with in_torch_dtype(self.importer, node):
                     converted = convert(node)
-                if not (reason := _other_shape(converted, node.meta.get("val"))):
+                reason = _other_shape(converted, node.meta.get("val"))
+                if not (reason := reason or _left_out(converted, node)):
                     return self._cast(converted, node.meta.get("val"))
             except (LoadError, MemoryError):
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from tvm import ir, relax, tirx
@@ -30,7 +31,7 @@ def opaque_call(
     is_one = not isinstance(value, list | tuple)
     values = [value] if is_one else list(value)
     has_tensors = [hasattr(one, "dtype") for one in values if one is not None]
-    if not has_tensors or not all(has_tensors):
+    if not has_tensors or not all(has_tensors) or node.target is getitem:
         raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
     before = len(sizes)
     types = [_type(importer, one, node, sizes) for one in values]

@@ -48,9 +48,6 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
         "histc.default": partial(_histc, importer),
         "hypot.default": partial(_hypot, importer),
         "index_put.default": partial(_index_put, importer),
-        "max_pool2d_with_indices.default": partial(
-            _max_pool, known["max_pool2d_with_indices.default"]
-        ),
         "min.dim": partial(_min_dim, importer),
         "scatter_add.default": partial(_scatter_add, importer),
         "scatter_reduce.two": partial(_scatter_reduce, importer),
@@ -65,6 +62,9 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     }
     for name, op in (("lshift", relax.op.left_shift), ("rshift", relax.op.right_shift)):
         made |= {f"__{name}__.{kind}": partial(_shift, importer, op) for kind in _OVERLOADS}
+    for dims in "23":
+        name = f"max_pool{dims}d_with_indices.default"
+        made[name] = partial(_max_pool, known[name])
     for name in known:
         if (kind := _NORMALISED.match(name)) is not None:
             made[name] = partial(_normalised, importer, known[name], kind[1], rounded)
@@ -76,6 +76,32 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
 def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     """Import `torch.complex`, which pairs two numbers."""
     return importer.block_builder.emit(relax.op.stack(importer.retrieve_args(node), axis=-1))
+
+
+_ALONG = (
+    *("argmax", "argmin", "cumprod", "cumsum", "flip", "gather", "index_select", "max.dim"),
+    *("min.dim", "scatter", "scatter_add", "scatter_reduce", "sort", "topk"),
+)
+"""Operators along a dimension, of which TVM needs at least one."""
+_OF_NUMBERS = ("argmax", "argmin", "isinf", "max", "min", "sign", "sort", "topk")
+"""Operators that TVM cannot build for bools."""
+_POOLS = ("avg_pool2d", "avg_pool3d")
+_DIVISOR = 6
+"""The position of a divisor among the arguments of these, which TVM lacks."""
+
+
+def unsuited(node: Node) -> str:
+    """Return why TVM cannot build what its importer makes of a node, or "" if it can."""
+    full_name = str(getattr(node.target, "__name__", ""))
+    name = full_name.partition(".")[0]
+    value = getattr(node.args[0], "meta", {}).get("val") if node.args else None
+    if {name, full_name} & {*_ALONG} and getattr(value, "shape", None) == ():
+        return "its operand has no dimension"
+    if name in _OF_NUMBERS and str(getattr(value, "dtype", "")) == "torch.bool":
+        return "its operand has bools"
+    if name in _POOLS and len(node.args) > _DIVISOR and node.args[_DIVISOR] is not None:
+        return "it has a divisor of its own"
+    return ""
 
 
 _OPTIONS = (

@@ -164,6 +164,7 @@ def _decomposed(
         decomposed = decomposed.run_decompositions(
             {**torch.export.default_decompositions(), **others}
         )
+    _drop_checks(decomposed)
     inputs, outputs = decomposed.graph_signature.input_specs, decomposed.graph_signature.output_specs
     inputs[:] = [one for one in inputs if not _is_constant(one)]
     node = decomposed.graph.output_node()
@@ -172,6 +173,29 @@ def _decomposed(
         node.args = (tuple(values),)
         outputs[:] = [one for one in outputs if not _is_constant(one)]
     return decomposed
+
+
+def _drop_checks(program: torch.export.ExportedProgram) -> None:
+    """Remove the checks that a matrix could be decomposed, with the tokens that order them."""
+    import torch
+
+    graph, signature = program.graph, program.graph_signature
+    for node in list(graph.nodes):
+        is_effect = "with_effects" in str(node.target)
+        if is_effect and node.args[1] is torch.ops.aten._linalg_check_errors.default:
+            for token in list(node.users):
+                token.replace_all_uses_with(node.args[0])
+                graph.erase_node(token)
+            graph.erase_node(node)
+    output = graph.output_node()
+    for spec in [one for one in signature.input_specs if one.kind.name == "TOKEN"]:
+        (token,) = (one for one in graph.nodes if one.name == spec.arg.name)
+        if token in output.args[0] and list(token.users) == [output]:
+            at = output.args[0].index(token)
+            output.args = (output.args[0][:at] + output.args[0][at + 1 :],)
+            del signature.output_specs[at]
+            signature.input_specs.remove(spec)
+            graph.erase_node(token)
 
 
 def _is_constant(spec: InputSpec | OutputSpec) -> bool:
@@ -286,12 +310,12 @@ class _Converter:
                 raise
             except Exception as raised:  # the importer raises errors of any class
                 reason, failure = one_line(raised), raised
+        is_known = called_operator(f"{PREFIX}{node.target}") is not None
         if self.missing == "error":
             raise UnsupportedOperatorError(
                 f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
-                "open --missing opaque, lets torch compute such calls"
+                f"open --missing opaque, {'lets torch compute it' if is_known else 'only draws it'}"
             ) from failure
-        is_known = called_operator(f"{PREFIX}{node.target}") is not None
         (self.computed if is_known else self.opaque).append(described(node))
         return opaque_call(self.importer, node, self.sizes)
 

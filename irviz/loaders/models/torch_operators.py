@@ -55,6 +55,7 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
         "var_mean.correction": partial(_var_mean, importer),
         "_cdist_forward.default": partial(_cdist, importer),
         "_trilinear.default": partial(_trilinear, importer),
+        "while_loop": partial(_while_loop, importer),
         "index.Tensor": partial(_index_tensor, importer),
         "slice.Tensor": partial(_slice, importer),
         "sym_float": lambda node: tirx.Cast("float64", importer.env[node.args[0]]),
@@ -71,6 +72,33 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
     return made
+
+
+def _while_loop(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a loop as a function that calls itself while its condition holds."""
+    condition, body, carried, *more = node.args
+    operands = [importer.env[one] for one in (*carried, *(more[0] if more else ()))]
+    if not all(isinstance(getattr(one, "ty", None), relax.TensorType) for one in operands):
+        raise ValueError("it carries numbers that are no tensors")
+    goes_on, step = (
+        importer._import_branch_subgraph(importer.env[one], operands, name)
+        for one, name in ((condition, "while_condition"), (body, "while_body"))
+    )
+    builder, count = importer.block_builder, len(carried)
+    types = builder.get()[step].params
+    params = [relax.Var(one.name, one.ty) for one in types]
+    results = relax.Tuple(params[:count]) if count > 1 else params[0]
+    kept = [one.ty for one in params[:count]]
+    type_ = relax.TupleType(kept) if count > 1 else kept[0]
+    loop = builder.add_func(relax.Function(params, results, type_), "while_loop")
+    after = relax.Call(step, params)
+    fields = [relax.TupleGetItem(after, at) for at in range(count)] if count > 1 else [after]
+    again = relax.Call(loop, [*fields, *params[count:]])
+    choice = relax.If(relax.Call(goes_on, params), again, results)
+    function = relax.Function(params, choice, type_)
+    plain = relax.BlockBuilder(builder.get())  # which is in no dataflow block, where If is illegal
+    builder.update_func(loop, plain.normalize(function))
+    return builder.emit(relax.Call(loop, operands))
 
 
 def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:

@@ -19,7 +19,7 @@ import types
 import unittest
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -390,8 +390,9 @@ def onnx_finding(cases: Sequence[Any]) -> Finding:
     for case in cases:
         inputs, outputs = case.data_sets[0]
         names = [one.name for one in case.model.graph.input]
-        if not all(isinstance(one, np.ndarray) for one in (*inputs, *outputs)):
+        if not all(isinstance(one, np.ndarray | np.generic) for one in (*inputs, *outputs)):
             continue
+        inputs, outputs = ([np.asarray(one) for one in each] for each in (inputs, outputs))
         given = dict(zip(names, inputs, strict=False))
         load = lambda missing: irviz.load(case.model, inputs=given or None, missing=missing)
         found.append(_tried(lambda: judged(load, outputs)))

@@ -56,7 +56,10 @@ def _operator(operator: OperatorName) -> tuple[Any, str]:
     try:
         import torch
     except ImportError:
-        return None, "PyTorch is not installed: install irviz[torch], as in pip install 'irviz[torch]'"
+        return (
+            None,
+            "PyTorch is not installed: install irviz[torch], as in pip install 'irviz[torch]'",
+        )
     found = getattr(getattr(torch.ops.aten, operator.name, None), operator.overload, None)
     if not isinstance(found, torch._ops.OpOverload) or found.namespace != "aten":
         return None, f"torch {torch.__version__} has no such operator"
@@ -97,20 +100,20 @@ def _called(
             if not destinations:
                 made = [tvm.runtime.from_dlpack(one.clone().contiguous()) for one in results]
                 return made[0] if len(made) == 1 else made
-            for result, place in zip(results, destinations, strict=True):
-                if result is not None:
-                    torch.from_dlpack(place).copy_(result)
+            for result, destination in zip(results, destinations, strict=True):
+                place = torch.from_dlpack(destination)
+                if place.shape != result.shape:  # which copying would broadcast
+                    raise ValueError(f"it gives {tuple(result.shape)} for {tuple(place.shape)}")
+                place.copy_(result)
     finally:
         torch.set_num_threads(threads)
     return None
 
 
-def _tensors(value: Any) -> list[torch.Tensor | None]:
-    """Return the tensors of a result, complex ones as pairs of numbers."""
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """Return the tensors of a result, complex ones as pairs of numbers, and none as an empty one."""
     import torch
 
     values = value if isinstance(value, list | tuple) else [value]
-    return [
-        torch.view_as_real(one.resolve_conj()) if one is not None and one.is_complex() else one
-        for one in values
-    ]
+    given = [torch.empty(0) if one is None else one for one in values]
+    return [torch.view_as_real(one.resolve_conj()) if one.is_complex() else one for one in given]

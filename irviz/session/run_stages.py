@@ -33,7 +33,13 @@ from irviz.runtime.trace_recorder import TraceRequest
 from irviz.runtime.vm import remembered
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
-from irviz.session.stage_cache import array_of, constants_of, inlined_graph, layered_graph, node_correspondence
+from irviz.session.stage_cache import (
+    array_of,
+    constants_of,
+    inlined_graph,
+    layered_graph,
+    node_correspondence,
+)
 from irviz.session.visible_function import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay

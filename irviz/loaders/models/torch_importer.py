@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,18 +19,18 @@ from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
 from irviz.loaders.models.mended_calls import mend
-from irviz.loaders.models.torch_operators import (
-    in_torch_dtype,
-    keep_dtypes,
-    own_operators,
-    unsuited,
-)
 from irviz.loaders.models.torch_opaque_calls import (
     OF_COMPLEX,
     has_complex,
     is_complex,
     opaque_call,
     pair_complex_numbers,
+)
+from irviz.loaders.models.torch_operators import (
+    in_torch_dtype,
+    keep_dtypes,
+    own_operators,
+    unsuited,
 )
 from irviz.model.graph.layers import LayersByNode
 
@@ -109,8 +109,8 @@ def import_program(
     converter = _Converter(importer, missing, DerivedSizes(importer, decomposed).cast_inputs)
     lacking = {
         node.target.__name__: None
-        for node in decomposed.graph.nodes
-        if node.op == "call_function" and node.target.__name__ not in importer.convert_map
+        for node in _calls(decomposed)
+        if node.target.__name__ not in importer.convert_map
     }
     effects = [one for one in decomposed.graph.nodes if "with_effects" in str(one.target)]
     if effects:
@@ -165,10 +165,15 @@ def _decomposed(
             {**torch.export.default_decompositions(), **others}
         )
     _drop_checks(decomposed)
-    inputs, outputs = decomposed.graph_signature.input_specs, decomposed.graph_signature.output_specs
+    inputs, outputs = (
+        decomposed.graph_signature.input_specs,
+        decomposed.graph_signature.output_specs,
+    )
     inputs[:] = [one for one in inputs if not _is_constant(one)]
     node = decomposed.graph.output_node()
-    values = [one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)]
+    values = [
+        one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)
+    ]
     if values:
         node.args = (tuple(values),)
         outputs[:] = [one for one in outputs if not _is_constant(one)]
@@ -216,7 +221,7 @@ def _decompositions(
     import torch
     from torch._decomp import decomposition_table
 
-    called = {node.target for node in program.graph.nodes if node.op == "call_function"}
+    called = {node.target for node in _calls(program)}
     return {
         one: decomposition_table[one]
         for one in called
@@ -224,6 +229,13 @@ def _decompositions(
         and one in decomposition_table
         and torch.Tag.pointwise not in one.tags
     }
+
+
+def _calls(program: torch.export.ExportedProgram) -> Iterator[Node]:
+    """Yield the nodes that call something, those in branches and loops too."""
+    for module in program.graph_module.modules():
+        graph = getattr(module, "graph", None)
+        yield from (node for node in graph.nodes if node.op == "call_function") if graph else ()
 
 
 def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -347,7 +359,12 @@ class _Converter:
     def _has_dtype(self, type_: Any, wanted: Any) -> bool:
         """Tell whether a tensor's type has the dtype of a tensor of torch; True for other types."""
         found, dtype = str(getattr(type_, "dtype", None) or ""), getattr(wanted, "dtype", None)
-        return not found or dtype is None or is_complex(wanted) or found == self.importer._convert_data_type(dtype)
+        return (
+            not found
+            or dtype is None
+            or is_complex(wanted)
+            or found == self.importer._convert_data_type(dtype)
+        )
 
 
 class DerivedSizes:

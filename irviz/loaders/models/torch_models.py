@@ -12,7 +12,14 @@ import numpy as np
 
 from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import one_line
-from irviz.loaders.loaded_model import Loaded, Missing, Params, computed_note, detach_weights, opaque_note
+from irviz.loaders.loaded_model import (
+    Loaded,
+    Missing,
+    Params,
+    computed_note,
+    detach_weights,
+    opaque_note,
+)
 from irviz.loaders.models.imported_layers import described
 from irviz.loaders.models.torch_importer import ImportedProgram, import_program
 from irviz.loaders.models.torch_opaque_calls import as_pairs, is_complex

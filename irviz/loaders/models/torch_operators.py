@@ -37,6 +37,8 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     made: dict[str, Convert] = {
         "amax.default": partial(_reduce, importer, relax.op.max),
         "amin.default": partial(_reduce, importer, relax.op.min),
+        "convert_element_type.default": partial(_as_type, importer),
+        "empty_strided.default": partial(_empty, importer),
         "complex.default": partial(_complex, importer),
         "view_as_complex.default": lambda node: importer.env[node.args[0]],
         "view_as_real.default": lambda node: importer.env[node.args[0]],
@@ -99,6 +101,18 @@ def _while_loop(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     plain = relax.BlockBuilder(builder.get())  # which is in no dataflow block, where If is illegal
     builder.update_func(loop, plain.normalize(function))
     return builder.emit(relax.Call(loop, operands))
+
+
+def _as_type(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import the cast that decompositions make."""
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    return importer.block_builder.emit(relax.op.astype(importer.env[node.args[0]], dtype))
+
+
+def _empty(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a tensor that nothing sets as one of zeros."""
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    return importer.block_builder.emit(relax.op.zeros(importer.retrieve_args(node)[0], dtype))
 
 
 def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:

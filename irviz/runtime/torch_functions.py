@@ -102,9 +102,12 @@ def _called(
                 return made[0] if len(made) == 1 else made
             for result, destination in zip(results, destinations, strict=True):
                 place = torch.from_dlpack(destination)
-                if place.shape != result.shape:  # which copying would broadcast
+                if not result.numel():  # left out by torch, as nobody asked for it
+                    place.zero_()
+                elif place.shape == result.shape:  # others would be broadcast
+                    place.copy_(result)
+                else:
                     raise ValueError(f"it gives {tuple(result.shape)} for {tuple(place.shape)}")
-                place.copy_(result)
     finally:
         torch.set_num_threads(threads)
     return None

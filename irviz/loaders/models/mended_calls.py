@@ -117,6 +117,10 @@ def _normalises_other_floats(call: relax.Call) -> bool:
     return str(call.args[0].ty.dtype) not in NORMALISATIONS[call.op.name]
 
 
+def _raises_bfloat16(call: relax.Call) -> bool:
+    return _calls(call, "relax.power") and str(call.args[0].ty.dtype) == "bfloat16"
+
+
 def _in_float32(call: relax.Call) -> relax.Expr:
     dtype = str(call.args[0].ty.dtype)
     args = [relax.op.astype(one, "float32") for one in call.args]
@@ -140,6 +144,11 @@ _TRAPS = (
     Trap(
         "a normalisation in a dtype that TVM does not build: it is computed in float32 here",
         _normalises_other_floats,
+        _in_float32,
+    ),
+    Trap(
+        "R.power of bfloat16, which cannot be built: it is computed in float32 here",
+        _raises_bfloat16,
         _in_float32,
     ),
     Trap(

@@ -191,7 +191,11 @@ def test_what_tvm_cannot_build_or_misreads_is_left_to_torch():
     pool = nn.functional.avg_pool3d
     check(opened(lambda x: pool(x, 2, divisor_override=3), X.reshape(1, 1, 2, 3, 4)))
     check(opened(lambda x: nn.functional.max_pool2d(x, 2, return_indices=True), X[None, None]))
-    check(opened(lambda x, y: (torch.cumsum(x.abs().sum(), 0), y.sign(), torch.max(y, 1)[0]), X, X > 0))
+    check(
+        opened(
+            lambda x, y: (torch.cumsum(x.abs().sum(), 0), y.sign(), torch.max(y, 1)[0]), X, X > 0
+        )
+    )
 
 
 def test_the_check_that_a_matrix_can_be_decomposed_is_left_out():

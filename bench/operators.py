@@ -12,6 +12,7 @@ wrong result is not said.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ import numpy as np
 import onnx
 import torch
 import tvm
-from onnx.defs import SchemaError, get_all_schemas_with_history, get_schema
+from onnx.defs import get_all_schemas_with_history, get_schema
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -218,30 +220,28 @@ def recorded_calls(operators: Sequence[Operator]) -> dict[Operator, list[Call]]:
     sys.modules.setdefault("expecttest", stub)
     from torch.testing._internal.common_methods_invocations import op_db
 
+    torch.manual_seed(0)
     recorder = _Recorder(operators)
     for info in op_db:
         for dtype in (torch.float32, torch.int64, torch.bool):
             if dtype not in info.dtypes:
                 continue
             grad = dtype.is_floating_point and info.supports_autograd
-            try:
-                samples = list(
-                    itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=grad), 6)
-                )
-            except Exception:  # a sample that needs another package or device
-                continue
-            for sample in samples:
-                try:
-                    with recorder:
-                        result = info.op(sample.input, *sample.args, **sample.kwargs)
-                        if grad:
-                            _pytree.tree_leaves(result)[0].abs().sum().backward()
-                except Exception:  # an operator that cannot be observed
-                    continue
+            with contextlib.suppress(Exception):  # samples that need another package or device
+                samples = info.sample_inputs("cpu", dtype, requires_grad=grad)
+                for sample in itertools.islice(samples, 6):
+                    _record(recorder, info, sample, with_gradients=grad)
     for operator, call in _others().items():
         if operator in recorder.calls:
             recorder.calls[operator].setdefault(call.key, call)
     return {operator: list(calls.values()) for operator, calls in recorder.calls.items()}
+
+
+def _record(recorder: _Recorder, info: Any, sample: Any, *, with_gradients: bool) -> None:
+    with contextlib.suppress(Exception), recorder:  # what cannot be observed
+        result = info.op(sample.input, *sample.args, **sample.kwargs)
+        if with_gradients:
+            _pytree.tree_leaves(result)[0].abs().sum().backward()
 
 
 def _others() -> dict[Operator, Call]:
@@ -300,8 +300,8 @@ def torch_finding(operator: Operator, calls: Sequence[Call], *, as_file: bool = 
     together = _tried(lambda: _model_finding(operator, calls, as_file=as_file))
     if together.verdict in GOOD or len(calls) == 1:
         return together
-    found = [_tried(lambda: _model_finding(operator, [call], as_file=as_file)) for call in calls]
-    return _worst(found)
+    one = partial(_model_finding, operator, as_file=as_file)
+    return _worst([_tried(partial(one, [call])) for call in calls])
 
 
 def _model_finding(operator: Operator, calls: Sequence[Call], *, as_file: bool) -> Finding:
@@ -355,25 +355,24 @@ def onnx_cases() -> dict[str, list[Any]]:
     """Return ONNX's tests of single nodes that are valid in the opset, by operator."""
     from onnx.backend.test.case.node import collect_testcases
 
-    names = {one.name for one in get_all_schemas_with_history() if one.domain == ""}
-    found: dict[str, list[Any]] = {}
-    for name in sorted(names):
-        try:
-            if not get_schema(name, OPSET).deprecated:
-                found[name] = []
-        except SchemaError:  # it is newer
-            continue
+    schemas = (one for one in get_all_schemas_with_history() if one.domain == "")
+    names = sorted({one.name for one in schemas if one.since_version <= OPSET})
+    found = {name: list[Any]() for name in names if not get_schema(name, OPSET).deprecated}
     for case in collect_testcases(None):
         nodes = case.model.graph.node
-        known = found.get(nodes[0].op_type)
-        if len(nodes) == 1 and known is not None and len(known) < _CALLS and _is_valid(case.model):
+        known = found.get(nodes[0].op_type, [None] * _CALLS)
+        if len(nodes) == 1 and len(known) < _CALLS and _is_valid(case):
             known.append(case)
     return found
 
 
-def _is_valid(model: onnx.ModelProto) -> bool:
-    """Give a model the opset, and return whether it is valid in it."""
-    if len(model.opset_import) != 1 or model.opset_import[0].domain:
+def _is_valid(case: Any) -> bool:
+    """Give a test's model the opset, and return whether it is valid in it and takes arrays."""
+    model = case.model
+    arrays = all(
+        isinstance(one, np.ndarray | np.generic) for each in case.data_sets[0] for one in each
+    )
+    if not arrays or len(model.opset_import) != 1 or model.opset_import[0].domain:
         return False
     model.opset_import[0].version = OPSET
     model.ir_version = min(model.ir_version, 8)
@@ -386,17 +385,14 @@ def _is_valid(model: onnx.ModelProto) -> bool:
 
 def onnx_finding(cases: Sequence[Any]) -> Finding:
     """Return the worst finding of an operator's tests."""
-    found = []
-    for case in cases:
-        inputs, outputs = case.data_sets[0]
-        names = [one.name for one in case.model.graph.input]
-        if not all(isinstance(one, np.ndarray | np.generic) for one in (*inputs, *outputs)):
-            continue
-        inputs, outputs = ([np.asarray(one) for one in each] for each in (inputs, outputs))
-        given = dict(zip(names, inputs, strict=False))
-        load = lambda missing: irviz.load(case.model, inputs=given or None, missing=missing)
-        found.append(_tried(lambda: judged(load, outputs)))
-    return _worst(found) if found else Finding(Verdict.REFUSED, "no test")
+    return _worst([_tried(partial(_case_finding, case)) for case in cases])
+
+
+def _case_finding(case: Any) -> Finding:
+    inputs, outputs = ([np.asarray(one) for one in each] for each in case.data_sets[0])
+    names = [one.name for one in case.model.graph.input]
+    given = dict(zip(names, inputs, strict=False)) or None
+    return judged(lambda missing: irviz.load(case.model, inputs=given, missing=missing), outputs)
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -404,25 +400,25 @@ def onnx_finding(cases: Sequence[Any]) -> Finding:
 
 _PAGE = """# Operators
 
-`python bench/operators.py --write docs/operators.md` makes this page, with torch {torch}, ONNX {onnx} and
-TVM {tvm}.
+`python bench/operators.py --write docs/operators.md` makes this page, with torch {torch},
+ONNX {onnx} and TVM {tvm}.
 
 - **right**: TVM computes the same as torch, or as ONNX's tests say.
-- **by torch**: TVM lacks the operator, or some of its arguments. `irviz.load(…, missing="opaque")` opens
-  such a model, and torch computes these calls.
+- **by torch**: TVM lacks the operator, or some of its arguments. `missing="opaque"` opens such a
+  model, and torch computes these calls.
 - **drawn**: the model opens with `missing="opaque"`, but does not run.
 - **refused**: an error names the operator.
 - **fails**: the model opens, and the build or the run ends with an error.
-- **differs**: the numbers are others, and the run's comparison with torch or ONNX says so.
+- **differs**: the results are others, and the run's comparison with torch or ONNX says so.
 
 {counts}
 
 ## Core ATen operators of torch
 
-Each operator is called as the samples of torch's own tests call it, up to {calls} times: by a module, and by
-a `.pt2` file. Operators that only tell a size, or write to their arguments, are left out. Of random
-operators only shapes and dtypes are compared. Where torch computes only some of the calls, their number is
-given.
+Each operator is called as the samples of torch's own tests call it, up to {calls} times: by a
+module, and by a `.pt2` file. Operators that only tell a size, or write to their arguments, are left
+out. Of random operators only shapes and dtypes are compared. Where torch computes only some of the
+calls, their number is given: TVM lacks, for example, reductions of tensors without dimensions.
 
 | operator | calls | module | `.pt2` |
 | --- | --- | --- | --- |
@@ -430,7 +426,9 @@ given.
 
 ## ONNX's operators of opset {opset}
 
-Each operator is tried on up to {calls} of ONNX's own tests of single nodes that are valid in this opset.
+Each operator is tried on up to {calls} of ONNX's own tests of single nodes that are valid in this
+opset. The worst of them counts. Tests often give as inputs what is constant in models, such as
+axes.
 
 | operator | tests | `.onnx` |
 | --- | --- | --- |

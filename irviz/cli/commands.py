@@ -271,6 +271,7 @@ def _run_diff(options: argparse.Namespace) -> int:
     if both is not None and not options.function:
         return _diff_recordings(options, *both)
     with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
         found = diff(
             options.before,
             options.after,

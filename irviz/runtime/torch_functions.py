@@ -114,7 +114,7 @@ def _called(
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """Return the tensors of a result, complex ones as pairs of numbers, and none as an empty one."""
+    """Return the tensors of a result, complex numbers as pairs, and None as an empty one."""
     import torch
 
     values = value if isinstance(value, list | tuple) else [value]

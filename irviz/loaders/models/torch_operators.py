@@ -73,22 +73,7 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
             made[name] = partial(_normalised, importer, known[name], kind[1], rounded)
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
-    for name in {**known, **made}:
-        if name.partition(".")[0] in _NOT_IN_BFLOAT16:
-            made[name] = partial(_widened, importer, made.get(name) or known[name])
     return made
-
-
-_NOT_IN_BFLOAT16 = ("argmax", "argmin", "max", "min", "sort", "topk")
-"""Operators that TVM cannot build for bfloat16, or computes wrong."""
-
-
-def _widened(importer: ExportedProgramImporter, convert: Convert, node: Node) -> relax.Expr:
-    """Import an operator of bfloat16 in float32, which has all of its numbers."""
-    dtypes = {one: str(getattr(importer.env.get(one), "ty", "")) for one in node.all_input_nodes}
-    operands = [one for one, type_ in dtypes.items() if "bfloat16" in type_]
-    with _operands_in(importer, operands, "float32"):
-        return convert(node)
 
 
 def _while_loop(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
@@ -156,7 +141,8 @@ def unsuited(node: Node) -> str:
         return "its operand has no dimension"
     if name in _OF_NUMBERS and str(getattr(value, "dtype", "")) == "torch.bool":
         return "its operand has bools"
-    if name == "as_strided" and not all(isinstance(one, int) for one in sum(node.args[1:3], [])):
+    sizes = [one for each in node.args[1:3] for one in each] if name == "as_strided" else []
+    if not all(isinstance(one, int) for one in sizes):
         return "its sizes or strides may vary"
     if name in _POOLS and len(node.args) > _DIVISOR and node.args[_DIVISOR] is not None:
         return "it has a divisor of its own"

@@ -2,7 +2,6 @@
 
 import re
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -211,7 +210,7 @@ def test_a_loop_is_a_function_that_calls_itself():
 
     def function(x):
         first = torch.tensor(0)
-        return while_loop(lambda n, x: n < 5, lambda n, x: (n + 1, x * 1.5 - 1), (first, x))
+        return while_loop(lambda n, _: n < 5, lambda n, x: (n + 1, x * 1.5 - 1), (first, x))
 
     session = irviz.load(calling(function), inputs=X)
     assert isinstance(session.current.module["while_loop"].body.body, ir.Var)

@@ -93,7 +93,7 @@ def _value(state: SessionState, stage: Stage, result: RunResult) -> object:
     origin = state.tree.lineage(stage.id)[0].origin
     if origin is None or state.function != "main" or not result.cases:
         return None
-    return origin.value([output[0] for output in result.outputs])
+    return origin.value([np.asarray(output[0]) for output in result.outputs])
 
 
 @contextlib.contextmanager

@@ -233,7 +233,8 @@ def load_errors(failed: str) -> Iterator[None]:
         raise
     except Exception as failure:
         lines = [line for line in str(failure).splitlines() if line.strip()]
-        words = lines[0].strip() if lines else type(failure).__name__
+        told = 2 if lines and lines[0].startswith("Constraints violated") else 1
+        words = " ".join(line.strip() for line in lines[:told]) or type(failure).__name__
         advice = "; " + _NO_CACHE if "DynamicCache" in words else ""
         raise LoadError(f"{failed}: {words}{advice}") from failure
 

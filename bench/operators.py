@@ -98,7 +98,7 @@ def judged(load: Load, expected: Sequence[np.ndarray], *, is_random: bool = Fals
     if not opaque:
         return Finding(Verdict.RIGHT)
     by_torch = sum(node.callee.startswith("torch.") for node in session.graph().nodes)
-    return Finding(Verdict.TORCH, f"{by_torch} calls" if by_torch < len(expected) else "")
+    return Finding(Verdict.TORCH, f"{by_torch} calls")
 
 
 def _difference(
@@ -415,10 +415,10 @@ ONNX {onnx} and TVM {tvm}.
 
 ## Core ATen operators of torch
 
-Each operator is called as the samples of torch's own tests call it, up to {calls} times: by a
-module, and by a `.pt2` file. Operators that only tell a size, or write to their arguments, are left
-out. Of random operators only shapes and dtypes are compared. Where torch computes only some of the
-calls, their number is given: TVM lacks, for example, reductions of tensors without dimensions.
+Each operator is called a few times, as the samples of torch's own tests call it: by a module, and
+by a `.pt2` file. Operators that only tell a size, or write to their arguments, are left out. Of random
+operators only shapes and dtypes are compared. Where torch computes only some of the calls, their
+number is given: TVM lacks, for example, reductions of tensors without dimensions.
 
 | operator | calls | module | `.pt2` |
 | --- | --- | --- | --- |
@@ -490,11 +490,12 @@ def _page(
     found: Mapping[str, Mapping[str, tuple[int, Finding]]], counts: Mapping[str, Counter[Verdict]]
 ) -> str:
     torch_rows = [
-        f"| `{name}` | {calls} | {_cell(one)} | {_cell(found['.pt2'][name][1])} |"
+        f"| `{name}` | {calls} | {_cell(one, calls)} | {_cell(found['.pt2'][name][1], calls)} |"
         for name, (calls, one) in found["module"].items()
     ]
     onnx_rows = [
-        f"| `{name}` | {calls} | {_cell(one)} |" for name, (calls, one) in found[".onnx"].items()
+        f"| `{name}` | {calls} | {_cell(one, calls)} |"
+        for name, (calls, one) in found[".onnx"].items()
     ]
     return _PAGE.format(
         torch=torch.__version__.partition("+")[0],
@@ -508,8 +509,9 @@ def _page(
     )
 
 
-def _cell(finding: Finding) -> str:
-    words = f", {finding.words}" if finding.verdict is Verdict.TORCH and finding.words else ""
+def _cell(finding: Finding, calls: int) -> str:
+    by_torch = int(finding.words.split()[0]) if finding.verdict is Verdict.TORCH else calls
+    words = f", {by_torch} of {calls}" if by_torch < calls else ""
     return finding.verdict.value.partition(",")[0] + words
 
 

@@ -416,9 +416,9 @@ ONNX {onnx} and TVM {tvm}.
 ## Core ATen operators of torch
 
 Each operator is called a few times, as the samples of torch's own tests call it: by a module, and
-by a `.pt2` file. Operators that only tell a size, or write to their arguments, are left out. Of random
-operators only shapes and dtypes are compared. Where torch computes only some of the calls, their
-number is given: TVM lacks, for example, reductions of tensors without dimensions.
+by a `.pt2` file. Operators that only tell a size, or write to their arguments, are left out. Of
+random operators only shapes and dtypes are compared. Where torch computes only some of the calls,
+their number is given: TVM lacks, for example, reductions of tensors without dimensions.
 
 | operator | calls | module | `.pt2` |
 | --- | --- | --- | --- |

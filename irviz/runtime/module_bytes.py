@@ -158,7 +158,7 @@ class CalleeNotSentError(IrvizError, ValueError):
 def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
     """Return the registered Python functions that a module calls, except TVM's own, by name."""
     found = {}
-    for name in called_names(mod):
+    for name in _called(mod):
         function = python_function(name)
         package = (getattr(function, "__module__", None) or "").partition(".")[0]
         if function is not None and package not in ("tvm", "tvm_ffi"):
@@ -167,6 +167,10 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
 
 
 @lru_cache(maxsize=64)
+def _called(mod: ir.IRModule) -> tuple[str, ...]:
+    return called_names(mod)
+
+
 def called_names(mod: ir.IRModule) -> tuple[str, ...]:
     """Return the names that a module may call."""
     names: dict[str, None] = {}

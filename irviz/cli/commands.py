@@ -42,12 +42,16 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
     parser.add_argument(
         "--module", default="", metavar="NAME", help="the module to read, if it defines several"
     )
+    _add_missing(parser)
+
+
+def _add_missing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=("error", "opaque"),
         default="error",
         help="operators of a .pt2 or .onnx that TVM does not import: an error, or opaque nodes, "
-        "which cannot be run",
+        "which torch computes if they are its own, and which else are only drawn",
     )
 
 
@@ -243,6 +247,7 @@ def add_diff(commands: Commands) -> None:
     parser.add_argument(
         "--module", default="", metavar="NAME", help="the module to read, if a file defines several"
     )
+    _add_missing(parser)
     parser.add_argument("--function", default="", metavar="NAME", help="only this function")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw to this .svg file")
@@ -269,7 +274,16 @@ def _run_diff(options: argparse.Namespace) -> int:
     both = recordings(options.before, options.after)
     if both is not None and not options.function:
         return _diff_recordings(options, *both)
-    found = diff(options.before, options.after, options.function, module=options.module)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        found = diff(
+            options.before,
+            options.after,
+            options.function,
+            module=options.module,
+            missing=options.missing,
+        )
+    print_notes(list(dict.fromkeys(str(note.message) for note in notes)))
     if options.output:
         _draw_diff(options, found)
         return 1 if found else 0

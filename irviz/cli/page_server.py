@@ -521,12 +521,27 @@ def session_of_page(what: str, request: PageRequest, missing: Missing) -> Sessio
 
 def explorer_of_page(session: Session, pages: Pages) -> Explorer:
     """Return an explorer whose widgets are connected to the pages."""
+    from irviz.explorer.actions import Say
     from irviz.explorer.explorer import Explorer
     from irviz.runtime.kernel_cache import say_if_none_are_kept
 
     say_if_none_are_kept()
     pages.connect_widgets(Explorer.handle_control_comm_opened)
-    return Explorer(session, height=0)
+    explorer = Explorer(session, height=0)
+    if words := _undefined_words(session):
+        explorer.dispatch(Say(words))
+    return explorer
+
+
+def _undefined_words(session: Session) -> str:
+    """Return a note on the operators of an imported model that nothing computes, "" if none."""
+    from irviz.loaders.loaded_model import opaque_note
+    from irviz.model.graph.graph import Resolution
+
+    nodes = session.graph().nodes
+    unknown = (node.callee for node in nodes if node.resolution is Resolution.UNKNOWN)
+    names = dict.fromkeys(one for one in unknown if one.startswith(("onnx.", "torch.")))
+    return opaque_note(list(names)) if names else ""
 
 
 if __name__ == "__main__":

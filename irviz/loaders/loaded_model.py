@@ -73,8 +73,16 @@ def detach_weights(mod: ir.IRModule) -> tuple[ir.IRModule, Params]:
 
 def opaque_note(opaque: Sequence[str]) -> str:
     """Return a note on a model's calls without a definition."""
-    more = f" and {len(opaque) - 1} more" if len(opaque) > 1 else ""
-    return f"TVM does not know {opaque[0]}{more}: the model can be drawn, but not run"
+    return f"TVM does not know {_first(opaque)}: the model can be drawn, but not run"
+
+
+def computed_note(computed: Sequence[str]) -> str:
+    """Return a note on a model's calls that torch computes."""
+    return f"TVM does not know {_first(computed)}: torch computes it"
+
+
+def _first(names: Sequence[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 # --- The file that a module was imported from, to be read again when the original is run ---------

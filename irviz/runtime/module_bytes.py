@@ -168,6 +168,10 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
 
 @lru_cache(maxsize=64)
 def _called(mod: ir.IRModule) -> tuple[str, ...]:
+    return called_names(mod)
+
+
+def called_names(mod: ir.IRModule) -> tuple[str, ...]:
     """Return the names that a module may call."""
     names: dict[str, None] = {}
     for function in mod.functions.values():

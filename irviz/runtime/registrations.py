@@ -37,10 +37,11 @@ def python_function(name: str) -> Callable[..., object] | None:
     return next((function for made, function in pairs if made.same_as(registered)), None)
 
 
-_register = tvm_ffi.registry.register_global_func
+register_unobserved = tvm_ffi.registry.register_global_func
+"""Registers a function that is not sent to another process."""
 
 
-@functools.wraps(_register)
+@functools.wraps(register_unobserved)
 def _observed(
     func_name: str | Callable[..., object],
     f: Callable[..., object] | None = None,
@@ -50,7 +51,7 @@ def _observed(
         return _observed(func_name.__name__, func_name, override)
     if f is None:
         return functools.partial(_observed, func_name, override=override)
-    made = _register(func_name, f, override)
+    made = register_unobserved(func_name, f, override)
     known = _seen.get(func_name, [])
     if isinstance(f, tvm_ffi.Function):  # registered again: it must not be the next to be dropped
         latest = [pair for pair in known if pair[0].same_as(f)]

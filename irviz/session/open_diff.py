@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
 from irviz.limits import OPERATION_SECONDS
+from irviz.loaders.loaded_model import Missing
 from irviz.loaders.read_in_worker import Reader, reader
 from irviz.session.open_session import is_session, load, split_stage
 from irviz.session.opened_file_limits import limited
@@ -21,7 +22,9 @@ _SECONDS, _LEAST_SECONDS = 8.5, 3.0
 """Opening and comparing two small files takes at most 8.5 s; comparing may always take 3 s."""
 
 
-def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
+def diff(
+    a: object, b: object, function: str = "", *, module: str = "", missing: Missing = "error"
+) -> Diff:
     """Return the differences between two modules: what became of each function and node.
 
     Nothing in a file is run.
@@ -32,6 +35,7 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
         b: The module after, likewise.
         function: Compare only this function.
         module: The name of the module to read, if a file defines several.
+        missing: What to do with calls that TVM's importer does not support, as in `irviz.load`.
 
     Raises:
         LoadError: One of the two is not a model.
@@ -51,7 +55,7 @@ def diff(a: object, b: object, function: str = "", *, module: str = "") -> Diff:
                 diff_stages(before.tree, stage, other_stage or before.current_id, function)
             )
     began = time.monotonic()
-    before, after = _load_both(file, other_file, module)
+    before, after = _load_both(file, other_file, module, missing)
     left = max(_LEAST_SECONDS, _SECONDS - (time.monotonic() - began))
     one = before.tree.stage(stage or None)
     two = after.tree.stage(other_stage or None)
@@ -72,10 +76,12 @@ def recordings(a: str, b: str) -> tuple[Session, Session] | None:
     return (one, two) if all(is_recorded) else None
 
 
-def _load_both(a: object, b: object, name: str = "") -> tuple[Session, Session]:
+def _load_both(
+    a: object, b: object, name: str = "", missing: Missing = "error"
+) -> tuple[Session, Session]:
     """Open two files or models, files at the same time: each is read in a process of its own."""
     if not all(isinstance(each, str | os.PathLike) for each in (a, b)):
-        return load(a, name=name), load(b, name=name)
+        return load(a, name=name, missing=missing), load(b, name=name, missing=missing)
 
     worker = Worker()
 
@@ -83,12 +89,12 @@ def _load_both(a: object, b: object, name: str = "") -> tuple[Session, Session]:
         began = time.monotonic()
         worker.call(os.getpid, answer=int)  # when its process has started
         reader.set(Reader(worker, time.monotonic() - began))
-        return load(b, name=name)
+        return load(b, name=name, missing=missing)
 
     with ThreadPoolExecutor(1) as threads:
         second = threads.submit(copy_context().run, load_second)
         try:
-            return load(a, name=name), second.result()
+            return load(a, name=name, missing=missing), second.result()
         finally:
             worker.stop()  # also if the first file cannot be opened
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import RunError, error_summary
+from irviz.errors import CancelledRunError, RunError, error_summary
 from irviz.ir.module_functions import relax_function
-from irviz.model.graph.graph import Graph, NodeId
+from irviz.ir.torch_calls import PREFIX
+from irviz.ir.tvmscript import source_lines, source_words
+from irviz.model.graph.graph import Graph, NodeId, layer_name
 from irviz.model.runs.array_diff import scaled_tolerance, summarise
 from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
 from irviz.model.runs.trace import (
@@ -30,7 +33,13 @@ from irviz.runtime.run_config import RunConfig
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
-from irviz.session.stage_cache import array_of, constants_of, inlined_graph, node_correspondence
+from irviz.session.stage_cache import (
+    array_of,
+    constants_of,
+    inlined_graph,
+    layered_graph,
+    node_correspondence,
+)
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
@@ -63,19 +72,55 @@ def run_stage(
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
     state.check_run(f"running stage {stage.id}", stage)
-    result = run(
-        stage.module,
-        state.function,
-        call,
-        trace=trace,
-        config=state.config_for(stage),
-        on_progress=on_progress,
-    )
+    with _places_of_torch_calls(stage, state.function):
+        result = run(
+            stage.module,
+            state.function,
+            call,
+            trace=trace,
+            config=state.config_for(stage),
+            on_progress=on_progress,
+        )
     verdict = origin_verdict(state, stage, call, result, on_progress)
-    result = replace(result, origin=verdict)
+    result = replace(result, origin=verdict, value=_value(state, stage, result))
     if trace is None or result.trace is None:
         return result
     return replace(result, trace=_with_constants(result.trace, stage, trace.budget))
+
+
+def _value(state: SessionState, stage: Stage, result: RunResult) -> object:
+    """Return the outputs of the first case as the model returns them that a stage comes from."""
+    origin = state.tree.lineage(stage.id)[0].origin
+    if origin is None or state.function != "main" or not result.cases:
+        return None
+    return origin.value([np.asarray(output[0]) for output in result.outputs])
+
+
+@contextlib.contextmanager
+def _places_of_torch_calls(stage: Stage, function: str) -> Iterator[None]:
+    """Add the layers and lines of the nodes that an error of a call of torch may mean."""
+    try:
+        yield
+    except CancelledRunError:
+        raise
+    except RunError as failure:
+        calls = []
+        if f"{PREFIX}aten." in str(failure):
+            calls = [
+                node
+                for node in layered_graph(stage, function).nodes
+                if any(f"{node.callee}({one.text})" in str(failure) for one in node.literals)
+            ]
+        if not calls:
+            raise
+        lines = source_lines(stage.module[function])
+        layers = dict.fromkeys(layer_name(one) for node in calls for one in node.layers)
+        words = [
+            ", ".join(node.id for node in calls),
+            " and ".join(f"layer {name}" for name in layers if name),
+            source_words(lines[node.id] for node in calls if node.id in lines),
+        ]
+        raise RunError(f"{failure}; it is {', '.join(filter(None, words))}") from failure.__cause__
 
 
 def trace_stage(

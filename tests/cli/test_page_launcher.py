@@ -1,5 +1,6 @@
 """The page is for the user who started it: not for other users, programs and sites."""
 
+import asyncio
 import base64
 import contextlib
 import http.client
@@ -19,7 +20,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+import irviz
 from irviz.cli import page_launcher as serving
+from irviz.cli import page_server
+from irviz.cli.main import main
+from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import (
     DEMO,
     START,
@@ -157,7 +162,7 @@ def test_a_command_can_ask_for_a_process_of_its_own():
         assert isinstance(second, subprocess.Popen)
 
 
-def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data, monkeypatch):
+def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data):
     with served(START) as (first, _):
         first.kill()
         first.wait()
@@ -311,3 +316,14 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
         data = re.search('<img [^>]*src="data:image/svg[+]xml;base64,([^"]*)"', fetch(url)[2])
     assert data is not None
     assert b"onnx.Det" in base64.b64decode(data[1])
+    with pytest.warns(UserWarning, match="can be drawn, but not run"):
+        session = irviz.load(path, missing="opaque")
+
+    async def words() -> str:
+        explorer = page_server.explorer_of_page(session, Pages())
+        return explorer.status["words"]
+
+    said = "TVM does not know onnx.Det: the model can be drawn, but not run"
+    assert asyncio.run(words()) == said
+    assert main(["diff", str(path), str(path), "--missing", "opaque"]) == 0
+    assert main(["diff", str(path), str(path)]) != 0

@@ -76,7 +76,7 @@ def place_words(layers: Sequence[tuple[str, Any]], stack_trace: str | None) -> s
 def source_place(stack_trace: str | None) -> tuple[str, int] | None:
     """Return the file and line of the innermost call outside torch, or else of the innermost."""
     frames = _FRAME.findall(stack_trace or "")
-    own = [frame for frame in frames if not _IN_TORCH.search(frame[0])] or frames
+    own = [one for one in frames if not _IN_TORCH.search(one[0]) and one[0][0] != "<"] or frames
     return (own[-1][0], int(own[-1][1])) if own else None
 
 

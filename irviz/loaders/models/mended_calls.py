@@ -117,14 +117,33 @@ def _normalises_other_floats(call: relax.Call) -> bool:
     return str(call.args[0].ty.dtype) not in NORMALISATIONS[call.op.name]
 
 
+_NOT_BUILT = {
+    "float16": ("acos", "acosh", "asin", "asinh", "atan", "atan2", "cosh", "sinh"),
+    "bfloat16": (
+        *("argmax", "argmin", "argsort", "isfinite", "isinf", "isnan", "mod", "nn.prelu", "power"),
+        *("sort", "topk"),
+    ),
+}
+"""Operators that TVM cannot build for a dtype, or that order its numbers wrong."""
+
+
+def _is_not_built(call: relax.Call) -> bool:
+    type_ = call.args[0].ty if len(call.args) else None
+    names = _NOT_BUILT.get(str(type_.dtype), ()) if isinstance(type_, relax.TensorType) else ()
+    return _calls(call, *(f"relax.{name}" for name in names))
+
+
 def _in_float32(call: relax.Call) -> relax.Expr:
     dtype = str(call.args[0].ty.dtype)
-    args = [relax.op.astype(one, "float32") for one in call.args]
-    made = relax.Call(call.op, args, call.attrs)
+    made = relax.Call(call.op, [relax.op.astype(one, "float32") for one in call.args], call.attrs)
+
+    def cast(value: relax.Expr, type_: relax.TensorType) -> relax.Expr:
+        return relax.op.astype(value, dtype) if str(type_.dtype) == dtype else value
+
     if not isinstance(call.ty, relax.TupleType):
-        return relax.op.astype(made, dtype)
-    parts = range(len(call.ty.fields))
-    return relax.Tuple([relax.op.astype(relax.TupleGetItem(made, at), dtype) for at in parts])
+        return cast(made, call.ty)
+    fields = enumerate(call.ty.fields)
+    return relax.Tuple([cast(relax.TupleGetItem(made, at), type_) for at, type_ in fields])
 
 
 def _replaces_all(call: relax.Call) -> bool:
@@ -140,6 +159,12 @@ _TRAPS = (
     Trap(
         "a normalisation in a dtype that TVM does not build: it is computed in float32 here",
         _normalises_other_floats,
+        _in_float32,
+    ),
+    Trap(
+        "an operator in a dtype that TVM does not build or orders wrong: it is computed in float32 "
+        "here",
+        _is_not_built,
         _in_float32,
     ),
     Trap(

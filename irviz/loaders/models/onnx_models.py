@@ -118,7 +118,7 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
     def converted(name: str, inputs: Any, attributes: Any, opset: int) -> relax.Expr:
         node = next(nodes)
         try:
-            return convert(name, inputs, attributes, opset)
+            return _with_mask(importer, name, convert(name, inputs, attributes, opset))
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
@@ -135,6 +135,14 @@ def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing)
     _keep_sizes(importer)
     importer._check_for_unsupported_ops = lambda _: None  # which says neither node nor layer
     return opaque
+
+
+def _with_mask(importer: ONNXGraphImporter, name: str, result: relax.Expr) -> relax.Expr:
+    """Give a Dropout's mask the dtype that it has in ONNX."""
+    if name != "Dropout" or not isinstance(result.ty, relax.TupleType):
+        return result
+    kept, mask = (importer.bb.emit(relax.TupleGetItem(result, at)) for at in range(2))
+    return relax.Tuple([kept, importer.bb.emit(relax.op.astype(mask, "bool"))])
 
 
 def _keep_sizes(importer: ONNXGraphImporter) -> None:

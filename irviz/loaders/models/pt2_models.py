@@ -7,13 +7,14 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from irviz.errors import LoadError
+from irviz.ir.torch_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
 from irviz.loaders.models.imported_layers import place_words
@@ -41,27 +42,47 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
     """
     imported, written = imported_program(_read_pt2(content), missing)
     mod, params = detach_weights(imported.module)
-    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path))
+    returned = repr(imported.returned.template)
+    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path), returned)
     notes, layers = notes_of(imported, written), {"main": imported.layers}
     return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
 
 
 def program_of_pt2(content: bytes) -> ImportedProgram:
     """Return the program in a .pt2 file as TVM imports it; raise LoadError."""
-    return imported_program(_read_pt2(content), "error")[0]
+    return imported_program(_read_pt2(content), "opaque")[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Pt2Origin(Origin):
-    """The program in a .pt2 file, which the worker reads again and runs."""
+    """The program in a .pt2 file, which the worker reads again and runs.
+
+    `returned` is the structure of what it returns, with sets of numbers in place of outputs.
+    """
 
     file: OriginFile
+    returned: str
     name = "torch"
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Read the file and run its program; raise RunError if it has been changed."""
         return ProgramOrigin(program_of_pt2(self.file.read())).run(arguments, budget)
+
+    def value(self, outputs: Sequence[Array]) -> object:
+        """Return outputs in dicts, lists and tuples as the program returns them."""
+
+        def filled(part: Any) -> object:
+            match part:
+                case set():
+                    return outputs[min(part)]
+                case dict():
+                    return {key: filled(each) for key, each in part.items()}
+                case list() | tuple():
+                    return type(part)(map(filled, part))
+            return part
+
+        return filled(ast.literal_eval(self.returned))
 
 
 def _read_pt2(content: bytes) -> torch.export.ExportedProgram:
@@ -92,11 +113,7 @@ _NAME: Final = re.compile(r"[\w.]*")
 _PATH: Final = re.compile(r"[\w.-]*")
 """The path of a module or parameter, which is not used as a name in Python code."""
 _PATHS: Final = ("parameter_name", "buffer_name", "tensor_constant_name", "fqn")
-_OPERATOR: Final = re.compile(
-    r"torch\.ops\.aten\.(__(and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.[A-Za-z]\w*"
-)
-_FORBIDDEN: Final = re.compile(r"torch\.ops\.aten\.(from_file|save|load|_print|_dir|name)\.")
-"""Operators that read files or print, and attributes that are not operators."""
+_OPS: Final = "torch.ops."
 _HIGHER: Final = re.compile(
     r"torch\.ops\.higher_order\.(cond|while_loop|wrap_with_set_grad_enabled|wrap_with_autocast)"
 )
@@ -268,8 +285,8 @@ def _text(text: str, key: str) -> str:
 
 def _check_operator(text: str, node: dict[str, Any]) -> None:
     """Raise FileError with the node's layer and line if an operator must not be called."""
-    is_known = any(kind.fullmatch(text) for kind in (_OPERATOR, _HIGHER, _SCALARS))
-    if is_known and not _FORBIDDEN.match(text):
+    is_aten = text.startswith(_OPS) and operator_name(text.removeprefix(_OPS)) is not None
+    if is_aten or any(kind.fullmatch(text) for kind in (_HIGHER, _SCALARS)):
         return
     found = _origin(node.get("metadata") or {})
     layers = [one.split(",") for one in found.get("nn_module_stack", "").split(";") if one]

@@ -2,28 +2,73 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
+from irviz.ir.torch_calls import PREFIX, called_operator
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
 from irviz.loaders.models.mended_calls import mend
-from irviz.loaders.models.torch_operators import in_torch_dtype, keep_dtypes, own_operators
+from irviz.loaders.models.torch_opaque_calls import (
+    OF_COMPLEX,
+    has_complex,
+    is_complex,
+    opaque_call,
+    pair_complex_numbers,
+)
+from irviz.loaders.models.torch_operators import (
+    in_torch_dtype,
+    keep_dtypes,
+    own_operators,
+    unsuited,
+)
 from irviz.model.graph.layers import LayersByNode
 
 if TYPE_CHECKING:
     import torch
+    from torch.export.graph_signature import InputSpec, OutputSpec
     from torch.fx import Node
+    from torch.utils._pytree import TreeSpec
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+
+class Returned(NamedTuple):
+    """What a program returns: the leaves of its structure, where a set is the number of an output.
+
+    Other leaves are constants.
+    """
+
+    structure: TreeSpec
+    leaves: tuple[object, ...]
+
+    @classmethod
+    def of(cls, program: torch.export.ExportedProgram) -> Returned:
+        """Return what a program returns."""
+        numbers = itertools.count()
+        kinds = "USER_OUTPUT", "LOSS_OUTPUT"
+        specs = [one for one in program.graph_signature.output_specs if one.kind.name in kinds]
+        leaves = (one.arg.value if _is_constant(one) else {next(numbers)} for one in specs)
+        return cls(program.call_spec.out_spec, tuple(leaves))
+
+    @property
+    def template(self) -> object:
+        """The structure, with the leaves in their places."""
+        return self.structure.unflatten(self.leaves)
+
+    def value(self, outputs: Sequence[object]) -> object:
+        """Return outputs in this structure."""
+        given = (outputs[min(one)] if isinstance(one, set) else one for one in self.leaves)
+        return self.structure.unflatten(given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +79,9 @@ class ImportedProgram:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
         layers: The layers that its bindings come from.
-        opaque: Descriptions of the calls that have no definition in TVM.
+        returned: The structure of what the program returns.
+        opaque: Descriptions of the calls that nothing defines.
+        computed: Descriptions of the calls that torch computes, as TVM lacks them.
         mended: Descriptions of the importer's errors that irviz corrected.
     """
 
@@ -42,7 +89,9 @@ class ImportedProgram:
     program: torch.export.ExportedProgram
     nodes: Mapping[str, Node]
     layers: LayersByNode
+    returned: Returned
     opaque: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
 
 
@@ -60,8 +109,8 @@ def import_program(
     converter = _Converter(importer, missing, DerivedSizes(importer, decomposed).cast_inputs)
     lacking = {
         node.target.__name__: None
-        for node in decomposed.graph.nodes
-        if node.op == "call_function" and node.target.__name__ not in importer.convert_map
+        for node in _calls(decomposed)
+        if node.target.__name__ not in importer.convert_map
     }
     effects = [one for one in decomposed.graph.nodes if "with_effects" in str(one.target)]
     if effects:
@@ -69,6 +118,7 @@ def import_program(
             f"TVM cannot import {described(effects[0])}: it has an effect, such as a check"
         )
     known = {**lacking, **importer.convert_map, **own}
+    pair_complex_numbers(importer, decomposed)
     importer.update_convert_map(
         {name: partial(converter, convert) for name, convert in known.items()}
     )
@@ -88,16 +138,18 @@ def import_program(
     if rounded:
         more = f" and {len(rounded) - 1} more" if len(rounded) > 1 else ""
         mended += (f"computed in float32, as TVM lacks it in this dtype: {rounded[0]}{more}",)
-    return ImportedProgram(module, decomposed, nodes, layers, tuple(converter.opaque), mended)
+    returned = Returned.of(program)
+    opaque, computed = tuple(converter.opaque), tuple(converter.computed)
+    return ImportedProgram(module, decomposed, nodes, layers, returned, opaque, computed, mended)
 
 
 def _decomposed(
     program: torch.export.ExportedProgram, known: Collection[str]
 ) -> torch.export.ExportedProgram:
-    """Return the program in ATen's core operators, without inputs that are not tensors.
+    """Return the program in ATen's core operators, without inputs and outputs that are constants.
 
-    Operators that are not `known` are decomposed further where torch can. Inputs that are not
-    tensors are constants in its graph. Sparse tensors cannot be decomposed.
+    Operators that are not `known` are decomposed further where torch can. Constant inputs are
+    constants in its graph. Sparse tensors cannot be decomposed.
     """
     import torch
 
@@ -112,10 +164,47 @@ def _decomposed(
         decomposed = decomposed.run_decompositions(
             {**torch.export.default_decompositions(), **others}
         )
-    specs = decomposed.graph_signature.input_specs
-    constant = torch.export.graph_signature.ConstantArgument
-    specs[:] = [one for one in specs if not isinstance(one.arg, constant)]
+    _drop_checks(decomposed)
+    inputs, outputs = (
+        decomposed.graph_signature.input_specs,
+        decomposed.graph_signature.output_specs,
+    )
+    inputs[:] = [one for one in inputs if not _is_constant(one)]
+    node = decomposed.graph.output_node()
+    values = [
+        one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)
+    ]
+    if values:
+        node.args = (tuple(values),)
+        outputs[:] = [one for one in outputs if not _is_constant(one)]
     return decomposed
+
+
+def _drop_checks(program: torch.export.ExportedProgram) -> None:
+    """Remove the checks that a matrix could be decomposed, with the tokens that order them."""
+    import torch
+
+    graph, signature = program.graph, program.graph_signature
+    for node in list(graph.nodes):
+        is_effect = "with_effects" in str(node.target)
+        if is_effect and node.args[1] is torch.ops.aten._linalg_check_errors.default:
+            for token in list(node.users):
+                token.replace_all_uses_with(node.args[0])
+                graph.erase_node(token)
+            graph.erase_node(node)
+    output = graph.output_node()
+    for spec in [one for one in signature.input_specs if one.kind.name == "TOKEN"]:
+        (token,) = (one for one in graph.nodes if one.name == spec.arg.name)
+        if token in output.args[0] and list(token.users) == [output]:
+            at = output.args[0].index(token)
+            output.args = (output.args[0][:at] + output.args[0][at + 1 :],)
+            del signature.output_specs[at]
+            signature.input_specs.remove(spec)
+            graph.erase_node(token)
+
+
+def _is_constant(spec: InputSpec | OutputSpec) -> bool:
+    return type(spec.arg).__name__ == "ConstantArgument"
 
 
 _MOST_DECOMPOSITIONS = 4
@@ -132,7 +221,7 @@ def _decompositions(
     import torch
     from torch._decomp import decomposition_table
 
-    called = {node.target for node in program.graph.nodes if node.op == "call_function"}
+    called = {node.target for node in _calls(program)}
     return {
         one: decomposition_table[one]
         for one in called
@@ -140,6 +229,13 @@ def _decompositions(
         and one in decomposition_table
         and torch.Tag.pointwise not in one.tags
     }
+
+
+def _calls(program: torch.export.ExportedProgram) -> Iterator[Node]:
+    """Yield the nodes that call something, those in branches and loops too."""
+    for module in program.graph_module.modules():
+        graph = getattr(module, "graph", None)
+        yield from (node for node in graph.nodes if node.op == "call_function") if graph else ()
 
 
 def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
@@ -163,7 +259,7 @@ def _run_decompositions(program: torch.export.ExportedProgram) -> torch.export.E
 def _other_shape(converted: Any, wanted: Any) -> str:
     """Describe how the shape of an imported tensor differs from torch's, "" if it does not."""
     shape, type_ = getattr(wanted, "shape", None), getattr(converted, "ty", None)
-    if shape is None or not isinstance(type_, relax.TensorType):
+    if shape is None or is_complex(wanted) or not isinstance(type_, relax.TensorType):
         return ""
     if type_.ndim < 0 or type_.shape is None:
         return ""
@@ -176,6 +272,15 @@ def _other_shape(converted: Any, wanted: Any) -> str:
     return f"it imports it with the shape {tuple(type_.shape)}, and torch has {tuple(shape)}"
 
 
+def _left_out(converted: Any, node: Node) -> str:
+    """Say if a node was imported with the first of its results alone, and others are used."""
+    is_first = isinstance(getattr(converted, "ty", None), relax.TensorType)
+    if not is_first or not isinstance(node.meta.get("val"), list | tuple):
+        return ""
+    is_used = any(user.users and user.args[1:] != (0,) for user in node.users)
+    return "it imports it with the first of its results alone" if is_used else ""
+
+
 @dataclass
 class _Converter:
     """Converts nodes to the dtypes that they have in torch, and notes those without a definition.
@@ -183,6 +288,7 @@ class _Converter:
     Attributes:
         begin: Called before the first node.
         sizes: The sizes that may vary, by their names in torch.
+        opaque, computed: As in ImportedProgram.
     """
 
     importer: ExportedProgramImporter
@@ -190,6 +296,7 @@ class _Converter:
     begin: Callable[[], None]
     sizes: dict[str, tirx.Expr] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
+    computed: list[str] = field(default_factory=list)
     is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
@@ -200,24 +307,29 @@ class _Converter:
             keep_dtypes(self.importer.block_builder)
             self.is_begun = True
         self._learn_sizes(node.all_input_nodes)
+        if has_complex(node) and node.target.__name__ not in OF_COMPLEX:
+            convert, reason = None, "TVM has no complex numbers"
+        elif words := unsuited(node):
+            convert, reason = None, words
         if convert is not None:
             try:
                 with in_torch_dtype(self.importer, node):
                     converted = convert(node)
-                if not (reason := _other_shape(converted, node.meta.get("val"))):
+                reason = _other_shape(converted, node.meta.get("val"))
+                if not (reason := reason or _left_out(converted, node)):
                     return self._cast(converted, node.meta.get("val"))
             except (LoadError, MemoryError):
                 raise
             except Exception as raised:  # the importer raises errors of any class
                 reason, failure = one_line(raised), raised
+        is_known = called_operator(f"{PREFIX}{node.target}") is not None
         if self.missing == "error":
             raise UnsupportedOperatorError(
                 f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
-                "open --missing opaque, opens the model with such calls as nodes without a "
-                "definition"
+                f"open --missing opaque, {'lets torch compute it' if is_known else 'only draws it'}"
             ) from failure
-        self.opaque.append(described(node))
-        return self._opaque_call(node)
+        (self.computed if is_known else self.opaque).append(described(node))
+        return opaque_call(self.importer, node, self.sizes)
 
     def _learn_sizes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -227,32 +339,6 @@ class _Converter:
                 for wanted, size in zip(shape, type_.shape, strict=False):
                     if not isinstance(wanted, int):
                         self.sizes.setdefault(str(wanted), size)
-
-    def _opaque_call(self, node: Node) -> relax.Expr:
-        """Return a call of a function that does not exist, with the node's operands and type."""
-        import torch
-
-        value = node.meta.get("val")
-        values = value if isinstance(value, list | tuple) else [value]
-        if not values or not all(isinstance(one, torch.Tensor) for one in values):
-            raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
-        types = [self._tensor_type(one, node) for one in values]
-        env = self.importer.env
-        operands = [
-            env[one] for one in node.all_input_nodes if isinstance(env.get(one), relax.Expr)
-        ]
-        call = relax.call_dps_packed(
-            f"torch.{node.target}", operands, types if isinstance(value, list | tuple) else types[0]
-        )
-        return self.importer.block_builder.emit(call)
-
-    def _tensor_type(self, tensor: Any, node: Node) -> relax.TensorType:
-        sizes = [one if isinstance(one, int) else self.sizes.get(str(one)) for one in tensor.shape]
-        if any(size is None for size in sizes):
-            raise LoadError(
-                f"{described(node)} has a size that is not known, so it cannot be opaque"
-            )
-        return relax.TensorType(sizes, self.importer._convert_data_type(tensor.dtype))
 
     def _cast(self, converted: Any, wanted: Any) -> Any:
         """Return a node's value with the dtypes of torch's own trace."""
@@ -273,7 +359,12 @@ class _Converter:
     def _has_dtype(self, type_: Any, wanted: Any) -> bool:
         """Tell whether a tensor's type has the dtype of a tensor of torch; True for other types."""
         found, dtype = str(getattr(type_, "dtype", None) or ""), getattr(wanted, "dtype", None)
-        return not found or dtype is None or found == self.importer._convert_data_type(dtype)
+        return (
+            not found
+            or dtype is None
+            or is_complex(wanted)
+            or found == self.importer._convert_data_type(dtype)
+        )
 
 
 class DerivedSizes:
@@ -290,7 +381,10 @@ class DerivedSizes:
         inputs = {spec.arg.name for spec in specs if "USER_INPUT" in spec.kind.name}
         self._importer, self._process = importer, importer._process_derived_symbol
         self._shapes: dict[Node, list[Any]] = {
-            node: [size if isinstance(size, int) else size.node.expr for size in value.shape]
+            node: [
+                *(size if isinstance(size, int) else size.node.expr for size in value.shape),
+                *([2] if is_complex(value) else []),
+            ]
             for node in program.graph.find_nodes(op="placeholder")
             if node.name in inputs and hasattr(value := node.meta.get("val"), "shape")
         }

@@ -12,9 +12,17 @@ import numpy as np
 
 from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import one_line
-from irviz.loaders.loaded_model import Loaded, Missing, Params, detach_weights, opaque_note
+from irviz.loaders.loaded_model import (
+    Loaded,
+    Missing,
+    Params,
+    computed_note,
+    detach_weights,
+    opaque_note,
+)
 from irviz.loaders.models.imported_layers import described
 from irviz.loaders.models.torch_importer import ImportedProgram, import_program
+from irviz.loaders.models.torch_opaque_calls import as_pairs, is_complex
 from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
@@ -97,6 +105,8 @@ def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
     notes = []
     if imported.opaque:
         notes.append(opaque_note(imported.opaque))
+    if imported.computed:
+        notes.append(computed_note(imported.computed))
     notes += imported.mended
     lines = [line for line in written.splitlines() if _OF_A_FAILED_IMPORT not in line]
     if lines:
@@ -187,7 +197,7 @@ def _array(value: Any) -> Any:
         import torch
 
         return value.detach().cpu().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return value.detach().cpu().numpy()
+    return as_pairs(value.detach()).cpu().numpy()
 
 
 def _type_name(model: torch.nn.Module) -> str:
@@ -223,7 +233,8 @@ def load_errors(failed: str) -> Iterator[None]:
         raise
     except Exception as failure:
         lines = [line for line in str(failure).splitlines() if line.strip()]
-        words = lines[0].strip() if lines else type(failure).__name__
+        told = 2 if lines and lines[0].startswith("Constraints violated") else 1
+        words = " ".join(line.strip() for line in lines[:told]) or type(failure).__name__
         advice = "; " + _NO_CACHE if "DynamicCache" in words else ""
         raise LoadError(f"{failed}: {words}{advice}") from failure
 
@@ -274,17 +285,25 @@ class ProgramOrigin(Origin):
         labels = {NodeId(variable): described(node) for variable, node in nodes.items()}
         return OriginRun(tuple(outputs), recorder.trace("main"), labels)
 
+    def value(self, outputs: Sequence[Array]) -> object:
+        """Return outputs in the structure of what the program returns."""
+        return self.imported.returned.value(outputs)
+
 
 def _arguments(
     program: torch.export.ExportedProgram, arguments: Mapping[str, Array]
 ) -> list[object]:
     """Return the values of the graph's placeholders; constants are in the program."""
+    import torch
+
     targets = {spec.arg.name: spec.target for spec in program.graph_signature.input_specs}
     found: list[object] = []
     for node in program.graph.find_nodes(op="placeholder"):
         target = targets.get(node.name)
         if node.name in arguments:
-            found.append(_torch_tensor(arguments[node.name]))
+            given = _torch_tensor(arguments[node.name])
+            is_paired = is_complex(node.meta.get("val"))
+            found.append(torch.view_as_complex(given) if is_paired else given)
         elif target in program.state_dict:
             found.append(program.state_dict[target])
         else:
@@ -307,6 +326,6 @@ def _arrays(value: object) -> list[Array]:
 
     tensors = (one for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor))
     return [
-        (one.float() if one.dtype is torch.bfloat16 else one).detach().cpu().numpy()
+        (one.float() if one.dtype is torch.bfloat16 else as_pairs(one)).detach().cpu().numpy()
         for one in tensors
     ]

@@ -37,6 +37,11 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     made: dict[str, Convert] = {
         "amax.default": partial(_reduce, importer, relax.op.max),
         "amin.default": partial(_reduce, importer, relax.op.min),
+        "convert_element_type.default": partial(_as_type, importer),
+        "empty_strided.default": partial(_empty, importer),
+        "complex.default": partial(_complex, importer),
+        "view_as_complex.default": lambda node: importer.env[node.args[0]],
+        "view_as_real.default": lambda node: importer.env[node.args[0]],
         "clamp.default": partial(_clamp, importer),
         "cumsum.default": partial(_cumsum, importer),
         "div.Tensor_mode": partial(_div, importer),
@@ -45,9 +50,6 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
         "histc.default": partial(_histc, importer),
         "hypot.default": partial(_hypot, importer),
         "index_put.default": partial(_index_put, importer),
-        "max_pool2d_with_indices.default": partial(
-            _max_pool, known["max_pool2d_with_indices.default"]
-        ),
         "min.dim": partial(_min_dim, importer),
         "scatter_add.default": partial(_scatter_add, importer),
         "scatter_reduce.two": partial(_scatter_reduce, importer),
@@ -55,6 +57,7 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
         "var_mean.correction": partial(_var_mean, importer),
         "_cdist_forward.default": partial(_cdist, importer),
         "_trilinear.default": partial(_trilinear, importer),
+        "while_loop": partial(_while_loop, importer),
         "index.Tensor": partial(_index_tensor, importer),
         "slice.Tensor": partial(_slice, importer),
         "sym_float": lambda node: tirx.Cast("float64", importer.env[node.args[0]]),
@@ -62,12 +65,88 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     }
     for name, op in (("lshift", relax.op.left_shift), ("rshift", relax.op.right_shift)):
         made |= {f"__{name}__.{kind}": partial(_shift, importer, op) for kind in _OVERLOADS}
+    for dims in "23":
+        name = f"max_pool{dims}d_with_indices.default"
+        made[name] = partial(_max_pool, known[name])
     for name in known:
         if (kind := _NORMALISED.match(name)) is not None:
             made[name] = partial(_normalised, importer, known[name], kind[1], rounded)
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
     return made
+
+
+def _while_loop(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a loop as a function that calls itself while its condition holds."""
+    condition, body, carried, *more = node.args
+    operands = [importer.env[one] for one in (*carried, *(more[0] if more else ()))]
+    if not all(isinstance(getattr(one, "ty", None), relax.TensorType) for one in operands):
+        raise ValueError("it carries numbers that are no tensors")
+    goes_on, step = (
+        importer._import_branch_subgraph(importer.env[one], operands, name)
+        for one, name in ((condition, "while_condition"), (body, "while_body"))
+    )
+    builder, count = importer.block_builder, len(carried)
+    types = builder.get()[step].params
+    params = [relax.Var(one.name, one.ty) for one in types]
+    results = relax.Tuple(params[:count]) if count > 1 else params[0]
+    kept = [one.ty for one in params[:count]]
+    type_ = relax.TupleType(kept) if count > 1 else kept[0]
+    loop = builder.add_func(relax.Function(params, results, type_), "while_loop")
+    after = relax.Call(step, params)
+    fields = [relax.TupleGetItem(after, at) for at in range(count)] if count > 1 else [after]
+    again = relax.Call(loop, [*fields, *params[count:]])
+    choice = relax.If(relax.Call(goes_on, params), again, results)
+    function = relax.Function(params, choice, type_)
+    plain = relax.BlockBuilder(builder.get())  # which is in no dataflow block, where If is illegal
+    builder.update_func(loop, plain.normalize(function))
+    return builder.emit(relax.Call(loop, operands))
+
+
+def _as_type(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import the cast that decompositions make."""
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    return importer.block_builder.emit(relax.op.astype(importer.env[node.args[0]], dtype))
+
+
+def _empty(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import a tensor that nothing sets as one of zeros."""
+    dtype = importer._convert_data_type(node.meta["val"].dtype)
+    return importer.block_builder.emit(relax.op.zeros(importer.retrieve_args(node)[0], dtype))
+
+
+def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import `torch.complex`, which pairs two numbers."""
+    return importer.block_builder.emit(relax.op.stack(importer.retrieve_args(node), axis=-1))
+
+
+_ALONG = (
+    *("argmax", "argmin", "cumprod", "cumsum", "flip", "gather", "index_select", "max.dim"),
+    *("min.dim", "scatter", "scatter_add", "scatter_reduce", "sort", "topk"),
+)
+"""Operators along a dimension, of which TVM needs at least one."""
+_OF_NUMBERS = ("argmax", "argmin", "isinf", "max", "min", "sign", "sort", "topk")
+"""Operators that TVM cannot build for bools."""
+_POOLS = ("avg_pool2d", "avg_pool3d")
+_DIVISOR = 6
+"""The position of a divisor among the arguments of these, which TVM lacks."""
+
+
+def unsuited(node: Node) -> str:
+    """Return why TVM cannot build what its importer makes of a node, or "" if it can."""
+    full_name = str(getattr(node.target, "__name__", ""))
+    name = full_name.partition(".")[0]
+    value = getattr(node.args[0], "meta", {}).get("val") if node.args else None
+    if {name, full_name} & {*_ALONG} and getattr(value, "shape", None) == ():
+        return "its operand has no dimension"
+    if name in _OF_NUMBERS and str(getattr(value, "dtype", "")) == "torch.bool":
+        return "its operand has bools"
+    sizes = [one for each in node.args[1:3] for one in each] if name == "as_strided" else []
+    if not all(isinstance(one, int) for one in sizes):
+        return "its sizes or strides may vary"
+    if name in _POOLS and len(node.args) > _DIVISOR and node.args[_DIVISOR] is not None:
+        return "it has a divisor of its own"
+    return ""
 
 
 _OPTIONS = (

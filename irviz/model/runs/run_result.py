@@ -36,6 +36,8 @@ class RunResult:
         build: How the function was optimised before it was built, "plain" for not at all.
         origin: How the first case compares with the model that the stage was imported from, if any.
         is_confined: Whether it could only compute: without files, network and other processes.
+        value: What the model returns in the first case, in its own structure, such as a dict; None
+            for a module that was not imported from torch.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
@@ -46,6 +48,7 @@ class RunResult:
     origin: OriginVerdict | None = None
     build: str = "plain"
     is_confined: bool = False
+    value: object = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """Return the shapes and the time, and how it compares with its origin."""
@@ -250,6 +253,10 @@ class Origin(ABC):
     @abstractmethod
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Run it with the arguments of the module's parameters; `budget` is in bytes."""
+
+    def value(self, outputs: Sequence[Array]) -> object:  # noqa: ARG002 - others have a structure
+        """Return the outputs of a case in the structure of what it returns, None if unknown."""
+        return None
 
 
 class ValueRecorder:

@@ -215,6 +215,23 @@ def test_the_node_of_an_operator_that_tvm_lacks_is_named_and_may_be_opaque(tmp_p
     assert session.draw().svg
 
 
+def test_the_mask_of_a_dropout_has_bools():
+    graph = helper.make_graph(
+        [helper.make_node("Dropout", ["x"], ["y", "mask"])],
+        "dropout",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3])],
+        [
+            helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3]),
+            helper.make_tensor_value_info("mask", onnx.TensorProto.BOOL, [2, 3]),
+        ],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    x = SOURCE.normal(size=(2, 3)).astype("float32")
+    _, mask = irviz.load(made, inputs={"x": x}).run().outputs
+    assert mask.dtype == bool
+    assert mask.all()
+
+
 def test_sizes_in_initializers_are_constants_and_not_parameters():
     """As parameters they are not known, and LLVM compiles what that gives for hours."""
     graph = helper.make_graph(

@@ -1,5 +1,6 @@
 """PyTorch models open with their weights, compute what PyTorch computes, and run nothing."""
 
+import dataclasses
 import inspect
 import io
 import json
@@ -359,13 +360,15 @@ def test_indices_that_tvm_does_not_compute_and_checks_are_refused_by_name():
         def forward(self, x):
             return torch.inverse(x)
 
+    class Printing(nn.Module):
+        def forward(self, x):
+            torch.ops.aten._print("x")
+            return x + 1
+
     for model, shape, words in (
         (Pooled(), (1, 1, 4, 4), "max_pool2d_with_indices.*its indices are used"),
-        (
-            Inverted(),
-            (2, 2),
-            "_linalg_check_errors.default, .*test_torch_models.py, line .*it has an effect",
-        ),
+        (Inverted(), (2, 2), "linalg_inv_ex.default, .*test_torch_models.py, line"),
+        (Printing(), (2,), "_print.default, .*test_torch_models.py, line .*it has an effect"),
     ):
         with pytest.raises(LoadError, match=words):
             irviz.load(model, inputs=(torch.ones(shape),))
@@ -506,18 +509,73 @@ def test_an_operator_that_tvm_lacks_is_named_with_its_layer_and_line():
         load(Lacking(), inputs=X)
 
 
-def test_a_model_with_an_operator_that_tvm_lacks_opens_with_an_opaque_node():
-    with pytest.warns(UserWarning, match=r"special_erfcx.*can be drawn, but not run"):
-        session = irviz.load(Lacking(), inputs=X, missing="opaque")
-    (node,) = [one for one in session.graph().nodes if "erfcx" in one.callee]
-    assert node.callee == "torch.aten.special_erfcx.default"
-    assert session.draw().svg
-    with pytest.raises(
-        RunError, match=r"calls 'torch\.aten\.special_erfcx\.default', which nothing"
-    ):
-        session.run()
+def test_an_unknown_way_to_treat_such_operators_is_refused():
     with pytest.raises(LoadError, match="missing='drop' is unknown"):
         irviz.load(Lacking(), inputs=X, missing="drop")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_what_tvm_cannot_build_in_half_precision_is_computed_in_float32(dtype):
+    class Half(nn.Module):
+        def forward(self, x):
+            arcs = torch.asin(x / 4), torch.acos(x / 4), x.atan(), x.asinh(), x.sinh(), x.cosh()
+            ordered = *x.sort(1, descending=True), *x.topk(2), *x.max(1), *x.min(0), x.argmax()
+            return *arcs, *ordered, torch.atan2(x, x + 3), x.abs() ** 0.3, x.isnan(), x.prod(1)
+
+    x = torch.linspace(-2, 2, 24).reshape(4, 6)[:, torch.tensor([3, 0, 5, 1, 4, 2])].to(dtype)
+    with pytest.warns(UserWarning, match="computed in float32"):
+        session = irviz.load(Half(), inputs=x)
+    assert str(session.run().origin).startswith("equals torch")
+
+
+def test_windows_of_a_size_that_may_vary_are_those_of_torch():
+    class Windows(nn.Module):
+        def forward(self, x):
+            return x.unfold(1, 3, 1) * 2
+
+    x, sizes = torch.arange(12.0).reshape(2, 6), {"x": {1: torch.export.Dim("n", min=5)}}
+    with pytest.warns(UserWarning, match="torch computes it"):
+        session = irviz.load(Windows(), inputs=x, dynamic_shapes=sizes, missing="opaque")
+    for values in (x, torch.arange(16.0).reshape(2, 8)):
+        close(result(session.with_inputs(values.numpy())), Windows()(values))
+
+
+# --- what a model returns ------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Returned:
+    logits: torch.Tensor
+    loss: object = None
+    hidden: tuple = ()
+
+
+torch.export.register_dataclass(Returned, serialized_type_name="irviz_tests.Returned")
+
+
+class Structured(nn.Module):
+    """A model that returns objects, dicts, None and constants."""
+
+    def forward(self, x):
+        return {"of": Returned(x + 1, None, (x, [x * 2])), "none": None, "number": 2.5}
+
+
+def test_a_run_gives_back_what_the_model_returns_in_its_own_structure(tmp_path):
+    session = irviz.load(Structured(), inputs=X)
+    for one in (session, session.apply("LegalizeOps")):
+        value = one.run().value
+        assert list(value) == ["of", "none", "number"]
+        assert isinstance(value["of"], Returned)
+        assert (value["of"].loss, value["none"], value["number"]) == (None, None, 2.5)
+        close(value["of"].hidden[1][0], X * 2)
+    assert str(session.run().origin).startswith("equals torch")
+    path = tmp_path / "structured.pt2"
+    torch.export.save(torch.export.export(Structured(), (X,)), path)
+    value = irviz.load(path, inputs=X.numpy()).run().value
+    assert value["none"] is None
+    close(value["of"]["logits"], X + 1)  # classes are dicts, as a file must not name code
+    tensor = irviz.load(perceptron(), inputs=X).run()
+    np.testing.assert_array_equal(tensor.value, tensor.outputs[0][0])
 
 
 # --- against torch -------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""Calls of PyTorch's operators in Relax: their names, and arguments that are not tensors as text.
+
+A call such as `R.call_dps_packed("torch.aten.topk.default", (x, R.str("x0, 3, largest=False")), …)`
+passes its tensors and sizes, and a text that says where among the operator's arguments they are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+PREFIX: Final = "torch."
+_OPERATOR: Final = re.compile(
+    r"aten\.(?P<name>__(?:and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.(?P<overload>[A-Za-z]\w*)"
+)
+_FORBIDDEN: Final = re.compile(r"aten\.(from_file|save|load|_print|_dir|name)\.")
+"""Operators that read files or print, and attributes that are not operators."""
+
+
+class OperatorName(NamedTuple):
+    """The name of an operator of ATen, such as `topk`, and of its overload, such as `default`."""
+
+    name: str
+    overload: str
+
+
+def operator_name(text: str) -> OperatorName | None:
+    """Return the operator that a text such as "aten.topk.default" names.
+
+    None for what is not ATen's, and for operators that read files or print.
+    """
+    found = _OPERATOR.fullmatch(text)
+    return None if found is None or _FORBIDDEN.match(text) else OperatorName(**found.groupdict())
+
+
+def called_operator(callee: str) -> OperatorName | None:
+    """Return the operator that a callee such as "torch.aten.topk.default" stands for."""
+    is_torch = callee.startswith(PREFIX)
+    return operator_name(callee.removeprefix(PREFIX)) if is_torch else None
+
+
+REAL, COMPLEX = "x", "z"
+"""The letters of operands; torch gets those with the second one as complex numbers."""
+
+
+def written_arguments(
+    args: Sequence[object], kwargs: Mapping[str, object], name_of: Callable[[object], str]
+) -> str:
+    """Write arguments as Python does; `name_of` gives operands their names, "" to all others.
+
+    Raises ValueError for an argument that is neither an operand nor plain data.
+    """
+
+    def text(value: object) -> str:
+        if name := name_of(value):
+            return name
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(text, value))}]"
+        if value is None or isinstance(value, bool | int | float | complex | str):
+            return repr(value)
+        if (known := str(value)).startswith("torch."):  # such as a dtype
+            return known
+        if type(value).__name__ == "device":
+            return repr(known)
+        raise ValueError(f"an argument is a {type(value).__name__}")
+
+    return ", ".join([*map(text, args), *(f"{key}={text(value)}" for key, value in kwargs.items())])
+
+
+def read_arguments(
+    text: str, operand: Callable[[str, int], Any], constants: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments that a text describes, running nothing in it; raise ValueError.
+
+    Args:
+        text: What `written_arguments` wrote.
+        operand: Returns an operand, given the letter and the number of its name.
+        constants: The constants that may be named, such as "torch.float32".
+    """
+
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.List(elts=elements):
+                return [value(each) for each in elements]
+            case ast.Attribute() if (name := ast.unparse(node)) in constants:
+                return constants[name]
+            case ast.Name(id="inf" | "nan" as name):
+                return float(name)
+            case ast.Name(id=name) if re.fullmatch(rf"[{REAL}{COMPLEX}]\d{{1,4}}", name):
+                return operand(name[0], int(name[1:]))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
+                return float("-inf")
+        return ast.literal_eval(node)
+
+    call = ast.parse(f"f({text})", mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError(f"{text[:80]!r} is not a list of arguments")
+    named = {str(each.arg): value(each.value) for each in call.keywords}
+    return [value(each) for each in call.args], named

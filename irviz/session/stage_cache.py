@@ -415,9 +415,13 @@ def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
     origins = [stage]
     while (origin := origins[-1].made_from) is not None and function in origin.module:
         origins.append(origin)
-    for one in reversed(origins):  # so that none has to wait for many others
-        layers = _layers(one, function)
-    return with_layers(reading.graph, layers)
+    for one in reversed(origins[1:]):  # so that none has to wait for many others
+        _layers(one, function)
+    known = _LAYERS.setdefault(stage, {})
+    if function in known:
+        return with_layers(reading.graph, known[function])
+    known[function], graph = _find_layers(stage, function)
+    return reading.graph if graph is None else graph
 
 
 _LAYERS: WeakKeyDictionary[Stage, dict[str, LayersByNode]] = WeakKeyDictionary()
@@ -430,20 +434,21 @@ def _layers(stage: Stage, function: str) -> LayersByNode:
     """
     layers = _LAYERS.setdefault(stage, {})
     if function not in layers:
-        layers[function] = _find_layers(stage, function)
+        layers[function], _ = _find_layers(stage, function)
     return layers[function]
 
 
-def _find_layers(stage: Stage, function: str) -> LayersByNode:
+def _find_layers(stage: Stage, function: str) -> tuple[LayersByNode, Graph | None]:
+    """Return the layers of a function's nodes, and its graph with these; None if it has none."""
     try:
         known = _carried(stage, function)
         graph = with_layers(reading_of(stage, function).graph, known)
     except Exception:  # the error of that stage is reported where the stage is shown
-        return {}
+        return {}, None
     found = {**known, **{one.id: one.layers for one in graph.nodes if one.layers}}
     if stage.seconds is None:  # else it was recorded itself
         remember_layers(stage.module, {function: found})
-    return found
+    return found, graph
 
 
 def _carried(stage: Stage, function: str) -> LayersByNode:

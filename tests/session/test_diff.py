@@ -53,9 +53,9 @@ def test_two_files_are_opened_at_once(tmp_path, monkeypatch):
         path.write_text(MyModuleHighLevel.script(), encoding="utf-8")
     both, load = Barrier(2, timeout=20), open_diff.load
 
-    def load_with_the_other(what, *, name):
+    def load_with_the_other(what, **options):
         both.wait()
-        return load(what, name=name)
+        return load(what, **options)
 
     monkeypatch.setattr(open_diff, "load", load_with_the_other)
     assert not any(one.changed_nodes for one in irviz.diff(*paths).functions)

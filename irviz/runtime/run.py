@@ -22,6 +22,7 @@ from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.call_inputs import CallInputs, Cases
 from irviz.runtime.kernel_cache import say_if_none_are_kept
+from irviz.runtime.live_caches import cache_in
 from irviz.runtime.local_vm import remembered
 from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
@@ -98,6 +99,10 @@ def run(
         raise InputError(
             f"a trace needs this machine, because values are not reported from "
             f"{config.where.remote}: run without device, or without a trace"
+        )
+    if config.where.remote is not None and any(map(cache_in, call.cases)):
+        raise InputError(
+            f"{function!r} takes a cache, which is made on this machine alone: run without device"
         )
     job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)

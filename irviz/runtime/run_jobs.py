@@ -101,14 +101,14 @@ def _run(
     callee, is_prim = job.callee, job.callee.written is not None
     report_progress("copying the arguments")
     cases = _copied(built, job.cases)
-    outputs, seconds = [], list[float]()
+    outputs, seconds, caches = [], list[float](), tuple[str, ...]()
     told = 0
     for number, arguments in enumerate(cases, start=1):
         if number > told:
             told = number + _told_together(seconds, len(cases) - number)
             report_progress("running" if is_prim else _numbered(number, told, len(cases)))
         with filled_memory(callee.where.fill):
-            found, taken = built.call(callee.function, arguments)
+            found, taken, caches = built.call(callee.function, arguments)
         outputs.append(found)
         seconds.append(taken)
     usual = statistics.median(seconds)
@@ -123,12 +123,14 @@ def _run(
         trace = record_trace(
             of,
             callee.function,
-            lambda: instrumented.timed(callee.function, chosen),
+            lambda: partial(
+                instrumented.timed, callee.function, instrumented.with_cache(chosen)
+            ),
             usual,
             job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings)
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings, caches=caches)
 
 
 def _told_together(seconds: Sequence[float], left: int) -> int:

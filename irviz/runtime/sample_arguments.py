@@ -178,7 +178,7 @@ class _Drawing:
             if word == RANDOM:
                 value = map_arrays(value, partial(draw, limits=limits, source=source))
             rows[name] = [shared({name: value})[name]]
-        return Cases([rows[name] for name in plan.types])
+        return plan.with_values(rows)
 
     def special_inputs(self) -> list[str]:
         """Return the inputs to put special values in: all of a few, or else the first."""

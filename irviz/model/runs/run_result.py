@@ -36,6 +36,7 @@ class RunResult:
         build: How the function was optimised before it was built, "plain" for not at all.
         origin: How the first case compares with the model that the stage was imported from, if any.
         is_confined: Whether it could only compute: without files, network and other processes.
+        caches: What the caches of a language model are after the last case, in words.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
@@ -46,11 +47,13 @@ class RunResult:
     origin: OriginVerdict | None = None
     build: str = "plain"
     is_confined: bool = False
+    caches: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the shapes and the time, and how it compares with its origin."""
         shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
         words = f"{self.cases} cases: {shapes}; {self.seconds:.3g} s each"
+        words = "; ".join([words, *self.caches])
         return (
             f"<RunResult of {words}; {self.origin}>" if self.origin else f"<RunResult of {words}>"
         )

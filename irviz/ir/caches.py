@@ -16,10 +16,8 @@ from irviz.ir.calls import callee_name
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
 
-_CREATE_PAGED, _VIEW = (
-    "vm.builtin.paged_attention_kv_cache_create",
-    "vm.builtin.attention_kv_cache_view",
-)
+_CREATE_PAGED = "vm.builtin.paged_attention_kv_cache_create"
+_VIEW = "vm.builtin.attention_kv_cache_view"
 _DECODE, _PREFILL = "decode", "prefill"
 
 
@@ -62,8 +60,10 @@ def _made(
         return None
     types = parameter_types(functions[name])
     single = [one for one, type_ in types.items() if isinstance(type_, relax.AnyType)]
-    packed = {one: _state_size(type_) for one, type_ in types.items() if one not in single}
-    for maker, size in _makers(functions):
+    packed = {one: size for one, type_ in types.items() if (size := _state_size(type_))}
+    if not single and not packed:
+        return None
+    for maker, size in _makers(functions, types):
         if size is None and len(single) == 1:
             return {single[0]: None}, maker
         if size is not None and len(single) == size:
@@ -73,14 +73,26 @@ def _made(
     return None
 
 
-def _makers(functions: Mapping[str, relax.Function]) -> Iterator[tuple[str, int | None]]:
-    """Yield the functions that make a state from sizes, and the fields of one that is a tuple."""
+def _makers(
+    functions: Mapping[str, relax.Function], known: Mapping[str, ir.Type]
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the functions that make a state from sizes, and the fields of one that is a tuple.
+
+    Some exporters also pass the weights to them, which are `known` then.
+    """
     for name, function in functions.items():
-        types = parameter_types(function).values()
-        size, is_single = _state_size(function.ret_ty), isinstance(function.ret_ty, relax.AnyType)
-        is_made = all(isinstance(one, relax.ShapeType) or is_integer(one) for one in types)
-        if is_made and (is_single or size):
+        size = _state_size(function.ret_ty)
+        if not size and not isinstance(function.ret_ty, relax.AnyType):
+            continue
+        asked = {n: t for n, t in parameter_types(function).items() if not is_size(t)}
+        is_state = any(isinstance(one, relax.AnyType) or _state_size(one) for one in asked.values())
+        if asked.keys() <= known.keys() and not is_state:
             yield name, size
+
+
+def is_size(type_: ir.Type) -> bool:
+    """Tell whether a maker's parameter is a size."""
+    return isinstance(type_, relax.ShapeType) or is_integer(type_)
 
 
 def _state_size(type_: ir.Type) -> int | None:

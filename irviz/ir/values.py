@@ -133,8 +133,6 @@ def check_argument(name: str, value: Argument, type_: ir.Type, dims: Dims) -> No
     An integer is added to `dims` too, under its parameter's name.
     """
     match type_:
-        case _ if isinstance(value, CacheArgument):
-            return
         case relax.TensorType():
             if not isinstance(value, np.ndarray):
                 raise _mismatch(name, value, type_, "an array")

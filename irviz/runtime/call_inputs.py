@@ -19,6 +19,7 @@ from irviz.errors import InputError
 from irviz.ir.caches import (
     CacheUse,
     cache_use,
+    is_size,
     paged_layers,
     token_counts,
     token_parameter,
@@ -379,7 +380,11 @@ def plan_inputs(
         for name, value in values.items()
     }
     _check_cases({name: len(rows[name]) for name in given if name in rows})
-    first = {name: row(found, 0) for name, found in rows.items()}
+    first = {
+        name: value
+        for name, found in rows.items()
+        if not isinstance(value := row(found, 0), CacheArgument)
+    }
     dims = resolve_sizes(wanted, first, sizes)
     check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
@@ -685,7 +690,7 @@ class CachePlan:
 
     Attributes:
         function: The function that takes it, as `use` says.
-        sizes: The arguments of its maker.
+        sizes: The arguments of its maker, those that are the function's own left out.
         label: What it is, in words.
         tokens: The number of sequences and the tokens of each that one call adds.
         token: The parameter with the tokens.
@@ -696,7 +701,7 @@ class CachePlan:
 
     function: str
     use: CacheUse
-    sizes: tuple[Argument, ...]
+    sizes: Mapping[str, Argument]
     label: str
     tokens: tuple[int, int]
     token: str | None
@@ -710,7 +715,8 @@ class CachePlan:
         """How the cache is made, in words."""
         sizes = ", ".join(
             str(*one.dims) if isinstance(one, ShapeValue) and len(one.dims) == 1 else str(one)
-            for one in self.sizes
+            for one in self.sizes.values()
+            if not isinstance(one, CacheArgument)
         )
         after = f", after {self.use.prefill} of {self.prompt[1]} tokens" if self.prefill else ""
         return f"{', '.join(self.use.parts)}: made by {self.use.maker}({sizes}){after}"
@@ -718,15 +724,15 @@ class CachePlan:
     def filled(self, cases: Cases, names: Sequence[str]) -> Cases:
         """Return the cases with their caches; each is filled by all calls before."""
         calls: list[CacheCall] = []
+        own = dict(zip(names, cases[0], strict=True))
+        sizes = tuple(own.get(name, size) for name, size in self.sizes.items())
         if self.prefill is not None and self.use.prefill is not None:
-            own = dict(zip(names, cases[0], strict=True))
             values = dict(zip(self.prefill.types, self.prefill.argument_lists()[0], strict=True))
             values.update({name: own[name] for name in self.shared})
             calls.append(CacheCall(self.use.prefill, tuple(values.values()), self.prompt))
         caches = []
         for case in range(len(cases)):
-            made = Cache(self.use.maker, self.sizes, self.label, tuple(calls), self.tokens)
-            caches.append(made)
+            caches.append(Cache(self.use.maker, sizes, self.label, tuple(calls), self.tokens))
             if self.use.is_step:
                 calls.append(CacheCall(self.function, tuple(cases[case]), self.tokens))
         columns = list(cases.columns)
@@ -745,11 +751,20 @@ def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUs
     inputs, mark = call.inputs, f"{use.prefill}."
     to_maker, to_prefill = dict[str, object](), dict[str, object]()
     if isinstance(inputs, Mapping):
-        names = parameter_types(maker).keys() - parameter_types(source).keys()
+        own = parameter_types(source)
+        names = [one for one in parameter_types(maker) if one not in own]
         to_maker = {one: value for one, value in inputs.items() if one in names}
         to_prefill = {one: value for one, value in inputs.items() if one.startswith(mark)}
         others = to_maker.keys() | to_prefill.keys()
         inputs = {one: value for one, value in inputs.items() if one not in others} or None
+        unknown = [one for one in inputs or {} if one not in own]
+        if unknown:
+            raise InputError(
+                f"{name!r} has no parameter {unknown[0]!r}; its parameters are "
+                f"{_listed(own)}, those of {use.maker!r}, which makes its "
+                f"cache, are {_listed(names)}"
+                + (f", and {mark}… are those of {use.prefill!r}" if use.prefill else "")
+            )
     made = {one: CacheArgument(part) for one, part in use.parts.items()}
     plan = plan_inputs(source, inputs, {**call.params, **made}, seed=call.seed, sizes=call.sizes)
     token, tokens = _tokens(source, plan)
@@ -801,7 +816,7 @@ def _plan_prefill(
         for dim in parameter_dims(one, types[one])
         for size in dim_names(dim)
     }
-    fixed = {**call.params, **made, **dict.fromkeys(shared, CacheArgument())}
+    fixed: dict[str, Argument] = {**call.params, **made, **dict.fromkeys(shared, CacheArgument())}
     inputs = {**{one: word for one in types if one not in fixed}, **given}
     plan = plan_inputs(source, inputs, fixed, seed=call.seed, sizes={**known, **call.sizes})
     tokens = _tokens(source, plan)[1]
@@ -821,7 +836,9 @@ def _with_totals(
     source: relax.Function, plan: Plan, call: CallInputs, lengths: Sequence[int]
 ) -> Plan:
     """Return a plan whose lengths of the whole cache are these, by case, where none are given."""
-    sizes = {name: dim_label(*(type_dims(plan.types[name]) or ())) for name in total_lengths(source)}
+    sizes = {
+        name: dim_label(*(type_dims(plan.types[name]) or ())) for name in total_lengths(source)
+    }
     sizes = {n: size for n, size in sizes.items() if n in plan.words and size not in call.sizes}
     return replace(
         plan,
@@ -834,18 +851,31 @@ def _with_totals(
 
 def _maker_sizes(
     maker: relax.Function, sequences: int, length: int, given: Mapping[str, object]
-) -> tuple[int, tuple[Argument, ...]]:
-    """Return the tokens of a page and the arguments of a maker, large enough where not given."""
+) -> tuple[int, dict[str, Argument]]:
+    """Return the tokens of a page and the arguments of a maker, large enough where not given.
+
+    Its weights are left out.
+    """
     page = given.get("page_size", _PAGE_SIZE)
     page = page if isinstance(page, int) and page > 0 else _PAGE_SIZE
     total = sequences * -(-length // page) * page
     values = {
-        **{"max_batch_size": sequences, "max_total_seq_len": total, "prefill_chunk_size": total},
-        **{"page_size": page, "support_sliding_window": 0},
+        "max_batch_size": sequences,
+        "max_total_seq_len": total,
+        "prefill_chunk_size": total,
+        "page_size": page,
+        "support_sliding_window": 0,
         **given,
     }
     types = parameter_types(maker)
-    shapes = {n: dim_label(*(type_dims(t) or ())) for n, t in types.items() if not is_integer(t)}
-    inputs = {n: values.get(n, values.get(shapes.get(n, n), SIZE)) for n in types}
+    shapes = {
+        name: ", ".join(map(dim_label, type_dims(type_) or ()))
+        for name, type_ in types.items()
+        if isinstance(type_, relax.ShapeType)
+    }
+    sizes = [name for name, type_ in types.items() if is_size(type_)]
+    inputs = {n: values.get(n, values.get(shapes.get(n, n), SIZE)) for n in sizes}
     inputs = {n: (v,) if n in shapes and isinstance(v, int) else v for n, v in inputs.items()}
-    return page, tuple(plan_inputs(maker, inputs, {}).argument_lists()[0])
+    others = {name: CacheArgument() for name in types if name not in inputs}
+    made = plan_inputs(maker, inputs, others).argument_lists()[0]
+    return page, dict(zip(types, made, strict=True))

@@ -36,6 +36,7 @@ from irviz.runtime.run_jobs import (
     PreparedCall,
     TimedCall,
     UnknownModuleError,
+    check_cache_maker,
     prim_func_call,
     run_job,
     run_packed,
@@ -162,6 +163,7 @@ def _prepare(
     if not _is_prim_func(mod, function):
         callee = CalledFunction(module_key(mod), function, config.where)
         cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
+        check_cache_maker(mod, cases)
         return callee, PreparedCall(mod, cases)
     if isinstance(inputs, Cases):
         by_name = dict(zip(parameter_types(mod[function]), inputs[0], strict=True))

@@ -20,6 +20,7 @@ from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.call_inputs import RANDOM, Cases, Inputs, plan_inputs, row
+from irviz.runtime.live_caches import cache_in
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module
@@ -123,9 +124,7 @@ def _run(
         trace = record_trace(
             of,
             callee.function,
-            lambda: partial(
-                instrumented.timed, callee.function, instrumented.with_cache(chosen)
-            ),
+            lambda: partial(instrumented.timed, callee.function, instrumented.with_cache(chosen)),
             usual,
             job.trace,
         )
@@ -344,10 +343,7 @@ def prim_func_call(
     for a function that is scheduled for a GPU.
     """
     function = prim_func(mod, name)
-    loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
-    bound = (loop.thread_binding for loop in loops)
-    threads = dict.fromkeys(str(each.thread_tag) for each in bound if each is not None)
-    if threads:
+    if threads := gpu_threads(function):
         raise RunError(
             f"{name!r} cannot be run on the CPU: its loops are bound to {', '.join(threads)} of a "
             "GPU"
@@ -362,6 +358,29 @@ def prim_func_call(
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     written = written_parameters(function)
     return PreparedCall(with_callees(mod, name), plan.argument_lists(), written, parameters)
+
+
+def gpu_threads(function: tirx.PrimFunc) -> list[str]:
+    """Return the threads of a GPU that a PrimFunc's loops are bound to."""
+    loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
+    bound = (loop.thread_binding for loop in loops)
+    return list(dict.fromkeys(str(each.thread_tag) for each in bound if each is not None))
+
+
+def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
+    """Raise RunError if the function that makes a call's cache gives it kernels for a GPU."""
+    cache = cache_in(cases[0])
+    if cache is None:
+        return
+    kernels: list[ir.GlobalVar] = []
+    tvm_ffi.structural_walk(mod[cache.maker].body, (ir.GlobalVar, kernels.append))
+    for kernel in kernels:
+        if isinstance(mod[kernel], tirx.PrimFunc) and (threads := gpu_threads(mod[kernel])):
+            raise RunError(
+                f"{cache.maker!r} makes a cache that cannot be used on the CPU: the loops of "
+                f"{kernel.name_hint!r} are bound to {', '.join(threads)} of a GPU. Export the "
+                "module again with target=Target('llvm') for the cache"
+            )
 
 
 def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:

@@ -165,7 +165,7 @@ class _Drawing:
     def __init__(
         self, mod: ir.IRModule, function: str, call: CallInputs, sizes: Mapping[str, int]
     ) -> None:
-        self._plan = _planned(mod, function, replace(call, sizes={**call.sizes, **sizes}))
+        self._plan = planned(mod, function, replace(call, sizes={**call.sizes, **sizes}))
         self._ranges = argument_ranges(mod, function, self._plan.dims)
         self.words = [name for name, word in self._plan.words.items() if word == RANDOM]
 
@@ -206,7 +206,8 @@ class _Drawing:
         return Cases(columns)
 
 
-def _planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
+def planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
+    """Plan the arguments of a Relax function or a PrimFunc; raise InputError."""
     called = drawable_function(mod, function)
     if isinstance(called, tirx.PrimFunc):
         own = own_inputs(called, call.inputs)

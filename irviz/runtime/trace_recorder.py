@@ -239,7 +239,8 @@ def record_trace(
     """Call a built, instrumented function and return its trace.
 
     It is called once for the values, and then repeatedly for the times, whose medians are kept.
-    `prepare` returns the call, and is not recorded itself. `untraced` is the time of the function without instrumentation, in seconds.
+    `prepare` returns the call, and is not recorded itself. `untraced` is the time of the function
+    without instrumentation, in seconds.
     """
     first = _recorded(of, function, prepare, request)
     rounds: list[_Recorder] = []

@@ -221,7 +221,8 @@ class CallInputs:
         inputs: Arrays by parameter name, or a single array if one parameter is left. An array with
             one more axis than its parameter, or with more rows where the parameter has one, holds
             one case per row. "random" or "zeros", in place of one array or of all of them, asks for
-            synthetic values; None means "random".
+            synthetic values; None means "random". For a function that takes a cache, the names of
+            its maker's sizes belong here too, and those of the prefill, as in "prefill.tokens".
         params: Arrays by parameter name, the same in every case. Large ones are copied once, into
             memory that the workers map.
         labels: The correct class of each case.

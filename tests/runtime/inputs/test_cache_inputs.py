@@ -164,7 +164,10 @@ def test_a_model_is_loaded_with_its_cache():
         one.data = np.full([int(size) for size in one.shape], 0.01, "float32")
     spec = {name: {n: s for n, s in one.items() if n != "$"} for name, one in paged_spec().items()}
     session = irviz.load(model, inputs=spec).select_function("decode")
-    assert session.run().cases == 3
+    x = tokens(6)
+    inputs = {"embedded": as_steps(x[:, 2:]), "prefill.embedded": x[:, :2]}
+    assert session.run(inputs).cases == 4
+    assert session.apply("LegalizeOps").compare("1", "0").verdict is Verdict.EQUAL
 
 
 def test_a_cache_that_nothing_makes_is_refused():

@@ -248,8 +248,9 @@ class CallInputs:
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""
         source, use = relax_function(mod, function), cache_use(mod, function)
-        given = self.inputs if isinstance(self.inputs, Mapping) else {}
-        if use is not None and use.parts.keys().isdisjoint({**given, **self.params}):
+        named = self.inputs if isinstance(self.inputs, Mapping) else {}
+        given = {one for one, value in named.items() if not isinstance(value, str)}
+        if use is not None and use.parts.keys().isdisjoint(given | self.params.keys()):
             return _plan_with_cache(self, mod, function, use)
         return plan_inputs(source, self.inputs, self.params, seed=self.seed, sizes=self.sizes)
 
@@ -756,7 +757,7 @@ def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUs
         names = [one for one in parameter_types(maker) if one not in own]
         to_maker = {one: value for one, value in inputs.items() if one in names}
         to_prefill = {one: value for one, value in inputs.items() if one.startswith(mark)}
-        others = to_maker.keys() | to_prefill.keys()
+        others = to_maker.keys() | to_prefill.keys() | use.parts.keys()
         inputs = {one: value for one, value in inputs.items() if one not in others} or None
         unknown = [one for one in inputs or {} if one not in own]
         if unknown:
@@ -776,7 +777,7 @@ def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUs
         given = {one.removeprefix(mark): value for one, value in to_prefill.items()}
         prompt, prefill, shared = _plan_prefill(call, mod, use.prefill, plan, token, given)
     ends = [prompt[1] + tokens[1] * (step + 1 if use.is_step else 1) for step in range(steps)]
-    plan = _with_totals(source, plan, call, ends)
+    plan = _with_totals(source, plan, ends)
     sequences = max(prompt[0], tokens[0])
     page, sizes = _maker_sizes(maker, sequences, ends[-1], {**call.sizes, **to_maker})
     layers = paged_layers(maker)
@@ -821,7 +822,7 @@ def _plan_prefill(
     inputs = {**{one: word for one in types if one not in fixed}, **given}
     plan = plan_inputs(source, inputs, fixed, seed=call.seed, sizes={**known, **call.sizes})
     tokens = _tokens(source, plan)[1]
-    return tokens, _with_totals(source, plan, call, [tokens[1]]), shared
+    return tokens, _with_totals(source, plan, [tokens[1]]), shared
 
 
 def _tokens(source: relax.Function, plan: Plan) -> tuple[str | None, tuple[int, int]]:
@@ -833,14 +834,13 @@ def _tokens(source: relax.Function, plan: Plan) -> tuple[str | None, tuple[int, 
     return name, token_counts(type_, static_shape(name, type_, plan.dims))
 
 
-def _with_totals(
-    source: relax.Function, plan: Plan, call: CallInputs, lengths: Sequence[int]
-) -> Plan:
+def _with_totals(source: relax.Function, plan: Plan, lengths: Sequence[int]) -> Plan:
     """Return a plan whose lengths of the whole cache are these, by case, where none are given."""
     sizes = {
-        name: dim_label(*(type_dims(plan.types[name]) or ())) for name in total_lengths(source)
+        name: dim_label(*(type_dims(plan.types[name]) or ()))
+        for name in total_lengths(source)
+        if name in plan.words
     }
-    sizes = {n: size for n, size in sizes.items() if n in plan.words and size not in call.sizes}
     return replace(
         plan,
         rows={**plan.rows, **{name: [ShapeValue((one,)) for one in lengths] for name in sizes}},

@@ -387,7 +387,11 @@ def _given(found: Bisection) -> Mapping[str, object]:
     except ValueError:
         return {}
     columns = dict(zip(plan.types, plan.argument_lists().columns, strict=True))
-    return {name: rows if len(rows) > 1 else rows[0] for name, rows in columns.items()}
+    return {
+        name: rows if len(rows) > 1 else rows[0]
+        for name, rows in columns.items()
+        if plan.cache is None or isinstance(rows[0], np.ndarray | tuple)  # the others follow
+    }
 
 
 def followed_inputs(

@@ -22,6 +22,7 @@ from irviz.explorer.panels.panel import (
 )
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
@@ -212,6 +213,8 @@ class InputsPanel(Panel):
             told |= {name for name, value in inputs.items() if not _is_word(value)}
         elif not _is_word(inputs):
             told |= set(names)
+        if isinstance(self._callee, relax.Function):
+            told |= set(total_lengths(self._callee))  # which follow from the calls before
         return symbolic_sizes(self._callee, told)
 
     def _said_sizes(self) -> dict[str, int]:

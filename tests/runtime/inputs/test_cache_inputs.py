@@ -154,6 +154,12 @@ def test_a_pass_that_merges_the_caches_is_found():
         session.run()
 
 
+def test_the_pass_that_merges_the_caches_is_found_among_others():
+    passes = [LEGALIZE, relax.transform.EliminateCommonSubexpr(), relax.transform.FuseOps()]
+    found = irviz.bisect(session_of(EFFECTS), passes)
+    assert "EliminateCommonSubexpr" in str(found)
+
+
 # --- other exports, and what cannot be run --------------------------------------------------------
 
 

@@ -10,9 +10,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.ir.value_ranges import ANY, ValueRange, argument_ranges
@@ -147,6 +148,8 @@ def _choices(
     called = drawable_function(mod, function)
     if isinstance(call.inputs, np.ndarray):
         known = [name for name in parameter_types(called) if name not in call.params]
+    if isinstance(called, relax.Function):
+        known += total_lengths(called)  # which follow from the calls before
     names = [
         name for name in symbolic_sizes(called, [*known, *call.params]) if name not in call.sizes
     ]

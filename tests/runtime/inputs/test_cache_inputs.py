@@ -10,7 +10,10 @@ from tvm import relax
 
 import irviz
 from irviz.errors import InputError, LoadError, RunError
+from irviz.ir.values import CacheArgument
 from irviz.model.runs.run_result import Verdict
+from irviz.session.reduce import input_expression
+from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
 from tests.cached_models import CREATE, LAYERS, SCALE, WIDTH, PagedModel, effects, paged, paged_spec
 
@@ -158,6 +161,12 @@ def test_the_pass_that_merges_the_caches_is_found_among_others():
     passes = [LEGALIZE, relax.transform.EliminateCommonSubexpr(), relax.transform.FuseOps()]
     found = irviz.bisect(session_of(EFFECTS), passes)
     assert "EliminateCommonSubexpr" in str(found)
+    assert "total" not in str(found).partition("checked with")[2]
+
+
+def test_a_script_with_tvm_alone_cannot_contain_a_cache():
+    with pytest.raises(UnwritableError, match="'cache' takes a cache"):
+        input_expression("cache", CacheArgument(), PythonScript())
 
 
 # --- other exports, and what cannot be run --------------------------------------------------------

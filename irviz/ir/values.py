@@ -82,8 +82,45 @@ class ShapeValue:
     dims: tuple[int, ...]
 
 
-Argument: TypeAlias = "NDArray[np.generic] | bool | int | float | ShapeValue | tuple[Argument, ...]"
-"""The value of a parameter: an array, a number, a shape, or a tuple of these."""
+@dataclass(frozen=True, eq=False)
+class CacheCall:
+    """A call that fills a cache: `tokens` are the number of sequences and the tokens of each."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+    tokens: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Cache:
+    """A cache as it is made for one call: the object itself exists only where the function runs.
+
+    Attributes:
+        maker: The function that makes it, of `sizes`.
+        label: What it is, in words.
+        calls: The calls that fill it before.
+        tokens: What the call itself adds, as in `CacheCall`.
+    """
+
+    maker: str
+    sizes: tuple[Argument, ...]
+    label: str
+    calls: tuple[CacheCall, ...]
+    tokens: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class CacheArgument:
+    """A cache as an argument, or its part of this index; None for the cache that is filled."""
+
+    part: int | None = None
+    cache: Cache | None = None
+
+
+Argument: TypeAlias = (
+    "NDArray[np.generic] | bool | int | float | ShapeValue | CacheArgument | tuple[Argument, ...]"
+)
+"""The value of a parameter: an array, a number, a shape, a cache, or a tuple of these."""
 
 
 class TypeMismatchError(InputError):

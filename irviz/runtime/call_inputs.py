@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import tvm
+import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.caches import (
+    CacheUse,
+    cache_use,
+    is_size,
+    paged_layers,
+    token_counts,
+    token_parameter,
+    total_lengths,
+)
 from irviz.ir.expression_labels import dim_label, shape_label, type_label
 from irviz.ir.module_functions import relax_function
 from irviz.ir.symbolic_shapes import (
@@ -26,7 +36,15 @@ from irviz.ir.symbolic_shapes import (
     solve_dim,
     type_dims,
 )
-from irviz.ir.values import Argument, ShapeValue, TypeMismatchError, check_argument
+from irviz.ir.values import (
+    Argument,
+    Cache,
+    CacheArgument,
+    CacheCall,
+    ShapeValue,
+    TypeMismatchError,
+    check_argument,
+)
 from irviz.worker.shared_arrays import shared
 
 RANDOM: Final = "random"
@@ -37,6 +55,10 @@ WORDS: Final = (RANDOM, ZEROS)
 MOST_BYTES = 1 << 31
 """The limit for the synthetic values of one call."""
 
+_MAKER = (
+    ", or for a cache add to the module what returns one and takes only sizes, such as "
+    "create_paged_kv_cache or _initialize_effect"
+)
 _MOST_INTEGER = 10
 _MOST_DIMENSIONS = 64  # of an array of NumPy
 _DTYPES = {
@@ -116,8 +138,11 @@ def synthetic_bytes(name: str, type_: ir.Type, dims: Mapping[str, int]) -> int:
     is_known = type_dims(type_) is not None or is_number
     dtype = str(type_.dtype) if is_number else _dtype(type_)
     if not is_known or not (dtype in _DTYPES or dtype.startswith("float8_")):
+        is_state = isinstance(type_, relax.AnyType)
         raise InputError(
-            f"no value can be created for {name}: {type_label(type_)}; give one in inputs"
+            f"no value can be created for {name}: {type_label(type_)}; give one in inputs{_MAKER}"
+            if is_state
+            else f"no value can be created for {name}: {type_label(type_)}; give one in inputs"
         )
     if is_number:
         return 8
@@ -196,7 +221,8 @@ class CallInputs:
         inputs: Arrays by parameter name, or a single array if one parameter is left. An array with
             one more axis than its parameter, or with more rows where the parameter has one, holds
             one case per row. "random" or "zeros", in place of one array or of all of them, asks for
-            synthetic values; None means "random".
+            synthetic values; None means "random". For a function that takes a cache, the names of
+            its maker's sizes belong here too, and those of the prefill, as in "prefill.tokens".
         params: Arrays by parameter name, the same in every case. Large ones are copied once, into
             memory that the workers map.
         labels: The correct class of each case.
@@ -221,7 +247,11 @@ class CallInputs:
 
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""
-        source = relax_function(mod, function)
+        source, use = relax_function(mod, function), cache_use(mod, function)
+        named = self.inputs if isinstance(self.inputs, Mapping) else {}
+        given = {one for one, value in named.items() if not isinstance(value, str)}
+        if use is not None and use.parts.keys().isdisjoint(given | self.params.keys()):
+            return _plan_with_cache(self, mod, function, use)
         return plan_inputs(source, self.inputs, self.params, seed=self.seed, sizes=self.sizes)
 
     def cases(self, mod: ir.IRModule, function: str) -> Cases:
@@ -266,6 +296,7 @@ class Plan:
         words: "random" or "zeros", for the parameters whose values are synthetic.
         dims: The sizes of symbolic dimensions.
         inputs: The parameters that are not filled by the session's params.
+        cache: How a cache is made and filled, if the function takes one.
     """
 
     types: Mapping[str, ir.Type]
@@ -274,6 +305,7 @@ class Plan:
     dims: Mapping[str, int]
     seed: int
     inputs: tuple[str, ...]
+    cache: CachePlan | None = None
 
     @property
     def cases(self) -> int:
@@ -282,7 +314,8 @@ class Plan:
 
     def lines(self, given: str = "as given") -> tuple[str, ...]:
         """Return a line about each input: its type and its value, `given` for those given."""
-        return tuple(self._line(name, given) for name in self.inputs)
+        made = [] if self.cache is None else [self.cache.line]
+        return (*(self._line(name, given) for name in self.inputs), *made)
 
     def _line(self, name: str, given: str) -> str:
         type_ = self.types[name]
@@ -298,18 +331,30 @@ class Plan:
         return f"{label} {word}, seed {self.seed}" if word == RANDOM else f"{label} {word}"
 
     def argument_lists(self) -> Cases:
-        """Return the arguments of each case; synthetic values are the same in all cases."""
+        """Return the arguments of each case; synthetic values are the same in all cases.
+
+        Tokens of steps that follow each other are not.
+        """
         rows = dict(self.rows)
         for name, word in self.words.items():
             source = generator_for(name, self.seed)
-            rows[name] = [synthetic_value(name, self.types[name], self.dims, word, source)]
-        return Cases([rows[name] for name in self.types])
+            count = 1 if self.cache is None or name != self.cache.token else self.cache.steps
+            rows[name] = [
+                synthetic_value(name, self.types[name], self.dims, word, source)
+                for _ in range(count)
+            ]
+        return self.with_values(rows)
+
+    def with_values(self, rows: Mapping[str, Rows]) -> Cases:
+        """Return the arguments of each case, of the values of all parameters."""
+        cases = Cases([rows[name] for name in self.types])
+        return cases if self.cache is None else self.cache.filled(cases, list(self.types))
 
 
 def plan_inputs(
     function: relax.Function | tirx.PrimFunc,
     inputs: Inputs,
-    params: Mapping[str, Array],
+    params: Mapping[str, Argument],
     *,
     seed: int = 0,
     sizes: Mapping[str, int] = _NO_SIZES,
@@ -337,7 +382,11 @@ def plan_inputs(
         for name, value in values.items()
     }
     _check_cases({name: len(rows[name]) for name in given if name in rows})
-    first = {name: row(found, 0) for name, found in rows.items()}
+    first = {
+        name: value
+        for name, found in rows.items()
+        if not isinstance(value := row(found, 0), CacheArgument)
+    }
     dims = resolve_sizes(wanted, first, sizes)
     check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
@@ -415,6 +464,8 @@ def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
     converted.
     """
     match type_:
+        case _ if isinstance(value, CacheArgument):
+            return value
         case ir.TupleType():
             if not isinstance(value, list | tuple | ir.Array) or len(value) != len(type_.fields):
                 what = f"{len(value)} values" if isinstance(value, list | tuple) else _brief(value)
@@ -625,3 +676,207 @@ def _sized(name: str, value: Argument, type_: ir.Type) -> Iterator[_Sized]:
 
 def _names(dim: ir.Expr) -> list[str]:
     return sorted(dim_names(dim))
+
+
+# --- The cache of a language model: the calls that make and fill it ------------------------------
+
+
+STEPS = 3
+"""How many tokens are decoded after the prompt, unless they are given."""
+_PAGE_SIZE = 16
+
+
+@dataclass(frozen=True, eq=False)
+class CachePlan:
+    """The cache of a function, before the values of the calls that fill it are created.
+
+    Attributes:
+        function: The function that takes it, as `use` says.
+        sizes: The arguments of its maker, those that are the function's own left out.
+        label: What it is, in words.
+        tokens: The number of sequences and the tokens of each that one call adds.
+        token: The parameter with the tokens.
+        steps: How many values of the tokens to create.
+        prefill: The arguments of the call before, with its tokens in `prompt`.
+        shared: The parameters of that call that have the function's own values.
+    """
+
+    function: str
+    use: CacheUse
+    sizes: Mapping[str, Argument]
+    label: str
+    tokens: tuple[int, int]
+    token: str | None
+    steps: int
+    prefill: Plan | None
+    prompt: tuple[int, int]
+    shared: Sequence[str]
+
+    @property
+    def line(self) -> str:
+        """How the cache is made, in words."""
+        sizes = ", ".join(
+            str(*one.dims) if isinstance(one, ShapeValue) and len(one.dims) == 1 else str(one)
+            for one in self.sizes.values()
+            if not isinstance(one, CacheArgument)
+        )
+        after = f", after {self.use.prefill} of {self.prompt[1]} tokens" if self.prefill else ""
+        return f"{', '.join(self.use.parts)}: made by {self.use.maker}({sizes}){after}"
+
+    def filled(self, cases: Cases, names: Sequence[str]) -> Cases:
+        """Return the cases with their caches; each is filled by all calls before."""
+        calls: list[CacheCall] = []
+        own = dict(zip(names, cases[0], strict=True))
+        sizes = tuple(own.get(name, size) for name, size in self.sizes.items())
+        if self.prefill is not None and self.use.prefill is not None:
+            values = dict(zip(self.prefill.types, self.prefill.argument_lists()[0], strict=True))
+            values.update({name: own[name] for name in self.shared})
+            calls.append(CacheCall(self.use.prefill, tuple(values.values()), self.prompt))
+        caches = []
+        for case in range(len(cases)):
+            caches.append(Cache(self.use.maker, sizes, self.label, tuple(calls), self.tokens))
+            if self.use.is_step:
+                calls.append(CacheCall(self.function, tuple(cases[case]), self.tokens))
+        columns = list(cases.columns)
+        for name, part in self.use.parts.items():
+            columns[names.index(name)] = [CacheArgument(part, one) for one in caches]
+        return Cases(columns)
+
+
+def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUse) -> Plan:
+    """Plan the arguments of a function that takes a cache; raise InputError.
+
+    Inputs may also be sizes of the cache's maker by its parameters' names, and values of the
+    prefill, as in "prefill.tokens".
+    """
+    source, maker = relax_function(mod, name), relax_function(mod, use.maker)
+    inputs, mark = call.inputs, f"{use.prefill}."
+    to_maker, to_prefill = dict[str, object](), dict[str, object]()
+    if isinstance(inputs, Mapping):
+        own = parameter_types(source)
+        names = [one for one in parameter_types(maker) if one not in own]
+        to_maker = {one: value for one, value in inputs.items() if one in names}
+        to_prefill = {one: value for one, value in inputs.items() if one.startswith(mark)}
+        others = to_maker.keys() | to_prefill.keys() | use.parts.keys()
+        inputs = {one: value for one, value in inputs.items() if one not in others} or None
+        unknown = [one for one in inputs or {} if one not in own]
+        if unknown:
+            raise InputError(
+                f"{name!r} has no parameter {unknown[0]!r}; its parameters are "
+                f"{_listed(own)}, those of {use.maker!r}, which makes its "
+                f"cache, are {_listed(names)}"
+                + (f", and {mark}… are those of {use.prefill!r}" if use.prefill else "")
+            )
+    made = {one: CacheArgument(part) for one, part in use.parts.items()}
+    plan = plan_inputs(source, inputs, {**call.params, **made}, seed=call.seed, sizes=call.sizes)
+    token, tokens = _tokens(source, plan)
+    is_new = use.is_step and token in plan.words and plan.cases == 1
+    steps = STEPS if is_new else plan.cases
+    prompt, prefill, shared = (tokens[0], 0), None, list[str]()
+    if use.prefill is not None:
+        given = {one.removeprefix(mark): value for one, value in to_prefill.items()}
+        prompt, prefill, shared = _plan_prefill(call, mod, use.prefill, plan, token, given)
+    ends = [prompt[1] + tokens[1] * (step + 1 if use.is_step else 1) for step in range(steps)]
+    plan = _with_totals(source, plan, ends)
+    sequences = max(prompt[0], tokens[0])
+    page, sizes = _maker_sizes(maker, sequences, ends[-1], {**call.sizes, **to_maker})
+    layers = paged_layers(maker)
+    label = "" if layers is None else f"of {layers} layers, with {page} tokens a page"
+    rows = {**plan.rows, **{one: [part] * steps for one, part in made.items()}}
+    cache = CachePlan(
+        *(name, use, sizes, label, tokens, token, steps if is_new else 1, prefill, prompt, shared)
+    )
+    return replace(plan, rows=rows, cache=cache)
+
+
+def _plan_prefill(
+    call: CallInputs,
+    mod: ir.IRModule,
+    name: str,
+    of: Plan,
+    token: str | None,
+    given: Mapping[str, object],
+) -> tuple[tuple[int, int], Plan, list[str]]:
+    """Plan the call before; return its tokens too, and the parameters with values of the other's.
+
+    These have the same name and type in both, as weights have.
+    """
+    source, use = relax_function(mod, name), cache_use(mod, name)
+    types, own = parameter_types(source), token_parameter(source)
+    made = {} if use is None else {n: CacheArgument(part) for n, part in use.parts.items()}
+    apart = {token, own, *made, *given, *total_lengths(source)}
+    shared = [
+        one
+        for one, type_ in types.items()
+        if one in of.types.keys() - apart
+        and tvm_ffi.structural_equal(type_, of.types[one], map_free_vars=True)
+    ]
+    word = call.inputs if isinstance(call.inputs, str) else RANDOM
+    known = {
+        size: of.dims[size]
+        for one in shared
+        for dim in parameter_dims(one, types[one])
+        for size in dim_names(dim)
+    }
+    fixed: dict[str, Argument] = {**call.params, **made, **dict.fromkeys(shared, CacheArgument())}
+    inputs = {**{one: word for one in types if one not in fixed}, **given}
+    plan = plan_inputs(source, inputs, fixed, seed=call.seed, sizes={**known, **call.sizes})
+    tokens = _tokens(source, plan)[1]
+    return tokens, _with_totals(source, plan, [tokens[1]]), shared
+
+
+def _tokens(source: relax.Function, plan: Plan) -> tuple[str | None, tuple[int, int]]:
+    """Return the parameter with the tokens, and the number of sequences and the tokens of each."""
+    name = token_parameter(source)
+    if name is None:
+        return None, (1, 1)
+    type_ = plan.types[name]
+    return name, token_counts(type_, static_shape(name, type_, plan.dims))
+
+
+def _with_totals(source: relax.Function, plan: Plan, lengths: Sequence[int]) -> Plan:
+    """Return a plan whose lengths of the whole cache are these, by case, where none are given."""
+    sizes = {
+        name: dim_label(*(type_dims(plan.types[name]) or ()))
+        for name in total_lengths(source)
+        if name in plan.words
+    }
+    return replace(
+        plan,
+        rows={**plan.rows, **{name: [ShapeValue((one,)) for one in lengths] for name in sizes}},
+        words={name: word for name, word in plan.words.items() if name not in sizes},
+        dims={**plan.dims, **dict.fromkeys(sizes.values(), lengths[0])},
+        inputs=tuple(name for name in plan.inputs if name not in sizes),
+    )
+
+
+def _maker_sizes(
+    maker: relax.Function, sequences: int, length: int, given: Mapping[str, object]
+) -> tuple[int, dict[str, Argument]]:
+    """Return the tokens of a page and the arguments of a maker, large enough where not given.
+
+    Its weights are left out.
+    """
+    page = given.get("page_size", _PAGE_SIZE)
+    page = page if isinstance(page, int) and page > 0 else _PAGE_SIZE
+    total = sequences * -(-length // page) * page
+    values = {
+        "max_batch_size": sequences,
+        "max_total_seq_len": total,
+        "prefill_chunk_size": total,
+        "page_size": page,
+        "support_sliding_window": 0,
+        **given,
+    }
+    types = parameter_types(maker)
+    shapes = {
+        name: ", ".join(map(dim_label, type_dims(type_) or ()))
+        for name, type_ in types.items()
+        if isinstance(type_, relax.ShapeType)
+    }
+    sizes = [name for name, type_ in types.items() if is_size(type_)]
+    inputs = {n: values.get(n, values.get(shapes.get(n, n), SIZE)) for n in sizes}
+    inputs = {n: (v,) if n in shapes and isinstance(v, int) else v for n, v in inputs.items()}
+    others = {name: CacheArgument() for name in types if name not in inputs}
+    made = plan_inputs(maker, inputs, others).argument_lists()[0]
+    return page, dict(zip(types, made, strict=True))

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import tvm
@@ -28,11 +28,21 @@ from irviz.runtime.build_module import (
     release_constants,
     why_not_confined,
 )
+from irviz.runtime.live_caches import (
+    cache_in,
+    caches_of,
+    described,
+    is_cache,
+    live_cache,
+    with_cache,
+)
 from irviz.runtime.module_bytes import called_names
 from irviz.runtime.torch_functions import register_torch_functions
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16
+_MOST_CACHES = 10
+"""How many calls that need a new cache each are timed together."""
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -49,6 +59,14 @@ def remembered(
         cache.popitem(last=False)
     found: Value = cache[key]  # type: ignore[assignment] # it was made for this key
     return found
+
+
+class Called(NamedTuple):
+    """The outputs of a call, its seconds, and its caches in words."""
+
+    outputs: list[Array]
+    seconds: float
+    caches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +131,32 @@ class LocalModule:
         """Copy arguments to the device."""
         return [to_device(argument, self.device) for argument in arguments]
 
-    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+    def call(self, function: str, placed: Sequence[object]) -> Called:
         """Call a function; return its outputs and the seconds. Raise RunError."""
-        value, taken = self.timed(function, placed)
+        made = self.with_cache(placed)
+        value, taken = self.timed(function, made)
         if self.written is not None:
             value = [placed[number] for number in self.written]
-        return to_arrays(value), taken
+        caches = caches_of(made) or caches_of(value)
+        return Called(to_arrays(value), taken, described(caches, cache_in(placed)))
+
+    def with_cache(self, placed: Sequence[object]) -> Sequence[object]:
+        """Return the arguments with their cache made and filled, which one call may use.
+
+        Raises RunError.
+        """
+        cache = cache_in(placed)
+        if cache is None:
+            return placed
+
+        def call(function: str, arguments: Sequence[object]) -> object:
+            return self.timed(function, self.copy_arguments(arguments))[0]
+
+        return with_cache(placed, live_cache(cache, call))
 
     def timed(self, function: str, placed: Sequence[object]) -> tuple[object, float]:
         """Call a function; return its value and the seconds. Raise RunError."""
+        placed = self.with_cache(placed)
         with self._running(function):
             call = self.functions[self.symbols.get(function, function)]
             start = time.perf_counter()
@@ -132,6 +167,9 @@ class LocalModule:
         """Call a function `count` times; return the seconds of one call. Raise RunError."""
         if count == 1:  # it may be long, and TVM would add a warm-up call
             return self.timed(function, placed)[1]
+        if cache_in(placed) is not None:
+            count = min(count, _MOST_CACHES)
+            return sum(self.timed(function, placed)[1] for _ in range(count)) / count
         if self.written is not None:
             return self.evaluated(function, placed, count)
         with self._running(function):
@@ -206,7 +244,12 @@ def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
 
 
 def to_arrays(value: object) -> list[Array]:
-    """Return the tensors and numbers in a value as arrays; raise RunError for anything else."""
+    """Return the tensors and numbers in a value as arrays, without caches.
+
+    Raises RunError for anything else.
+    """
+    if value is None or is_cache(value):
+        return []
     if isinstance(value, tvm.runtime.Tensor):
         return [np.array(tensor_array(value))]
     if isinstance(value, tuple | list | tvm.ir.Array):

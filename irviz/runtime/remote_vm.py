@@ -23,7 +23,7 @@ from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.values import ShapeValue
 from irviz.model.runs.trace import Array
-from irviz.runtime.local_vm import LocalModule, remembered, running, to_device, tvm_target
+from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device, tvm_target
 from irviz.runtime.module_bytes import python_callees
 from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
 from irviz.worker.answers import report_progress
@@ -57,7 +57,7 @@ class RemoteVM:
             ],
         )
 
-    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+    def call(self, function: str, placed: Sequence[object]) -> Called:
         """Call a function; return its outputs and the seconds. Raise RunError.
 
         The seconds of a short call are the server's own, of a second call; an impure function
@@ -65,7 +65,7 @@ class RemoteVM:
         """
         name = self.flattened.get(function, function)
 
-        def request() -> tuple[list[Array], float]:
+        def request() -> Called:
             self.vm._set_input(name, *placed)
             start = time.perf_counter()
             self.vm._invoke_stateful(name)
@@ -73,7 +73,7 @@ class RemoteVM:
             outputs = self._outputs(name)
             if taken < _SHORT_SECONDS and function not in self.impure:
                 taken = self._timed(name, 1)
-            return outputs, taken
+            return Called(outputs, taken)
 
         with running(function):
             return self.link.request(f"running {function!r}", request)
@@ -134,7 +134,7 @@ class RemoteLibrary:
             "sending the arguments", lambda: self.library.copy_arguments(arguments)
         )
 
-    def call(self, function: str, placed: Sequence[object]) -> tuple[list[Array], float]:
+    def call(self, function: str, placed: Sequence[object]) -> Called:
         """Call a function; return its outputs and the seconds. Raise RunError."""
         return self.link.request(
             f"running {function!r}", lambda: self.library.call(function, placed)

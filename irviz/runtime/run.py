@@ -22,6 +22,7 @@ from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.call_inputs import CallInputs, Cases
 from irviz.runtime.kernel_cache import say_if_none_are_kept
+from irviz.runtime.live_caches import cache_in
 from irviz.runtime.local_vm import remembered
 from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits
@@ -35,6 +36,7 @@ from irviz.runtime.run_jobs import (
     PreparedCall,
     TimedCall,
     UnknownModuleError,
+    check_cache_maker,
     prim_func_call,
     run_job,
     run_packed,
@@ -99,6 +101,10 @@ def run(
             f"a trace needs this machine, because values are not reported from "
             f"{config.where.remote}: run without device, or without a trace"
         )
+    if config.where.remote is not None and any(map(cache_in, call.cases)):
+        raise InputError(
+            f"{function!r} takes a cache, which is made on this machine alone: run without device"
+        )
     job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
@@ -157,6 +163,7 @@ def _prepare(
     if not _is_prim_func(mod, function):
         callee = CalledFunction(module_key(mod), function, config.where)
         cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
+        check_cache_maker(mod, cases)
         return callee, PreparedCall(mod, cases)
     if isinstance(inputs, Cases):
         by_name = dict(zip(parameter_types(mod[function]), inputs[0], strict=True))

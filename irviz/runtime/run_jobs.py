@@ -20,6 +20,7 @@ from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.call_inputs import RANDOM, Cases, Inputs, plan_inputs, row
+from irviz.runtime.live_caches import cache_in
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module
@@ -101,14 +102,14 @@ def _run(
     callee, is_prim = job.callee, job.callee.written is not None
     report_progress("copying the arguments")
     cases = _copied(built, job.cases)
-    outputs, seconds = [], list[float]()
+    outputs, seconds, caches = [], list[float](), tuple[str, ...]()
     told = 0
     for number, arguments in enumerate(cases, start=1):
         if number > told:
             told = number + _told_together(seconds, len(cases) - number)
             report_progress("running" if is_prim else _numbered(number, told, len(cases)))
         with filled_memory(callee.where.fill):
-            found, taken = built.call(callee.function, arguments)
+            found, taken, caches = built.call(callee.function, arguments)
         outputs.append(found)
         seconds.append(taken)
     usual = statistics.median(seconds)
@@ -123,12 +124,12 @@ def _run(
         trace = record_trace(
             of,
             callee.function,
-            lambda: instrumented.timed(callee.function, chosen),
+            lambda: partial(instrumented.timed, callee.function, instrumented.with_cache(chosen)),
             usual,
             job.trace,
         )
     report_progress("sending the results")
-    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings)
+    return RunResult(stack_cases(outputs), usual, trace=trace, warnings=warnings, caches=caches)
 
 
 def _told_together(seconds: Sequence[float], left: int) -> int:
@@ -342,10 +343,7 @@ def prim_func_call(
     for a function that is scheduled for a GPU.
     """
     function = prim_func(mod, name)
-    loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
-    bound = (loop.thread_binding for loop in loops)
-    threads = dict.fromkeys(str(each.thread_tag) for each in bound if each is not None)
-    if threads:
+    if threads := gpu_threads(function):
         raise RunError(
             f"{name!r} cannot be run on the CPU: its loops are bound to {', '.join(threads)} of a "
             "GPU"
@@ -360,6 +358,29 @@ def prim_func_call(
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     written = written_parameters(function)
     return PreparedCall(with_callees(mod, name), plan.argument_lists(), written, parameters)
+
+
+def gpu_threads(function: tirx.PrimFunc) -> list[str]:
+    """Return the threads of a GPU that a PrimFunc's loops are bound to."""
+    loops = (stmt for stmt, _ in walk_statements(function.body) if isinstance(stmt, tirx.For))
+    bound = (loop.thread_binding for loop in loops)
+    return list(dict.fromkeys(str(each.thread_tag) for each in bound if each is not None))
+
+
+def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
+    """Raise RunError if the function that makes a call's cache gives it kernels for a GPU."""
+    cache = cache_in(cases[0])
+    if cache is None:
+        return
+    kernels: list[ir.GlobalVar] = []
+    tvm_ffi.structural_walk(mod[cache.maker].body, (ir.GlobalVar, kernels.append))
+    for kernel in kernels:
+        if isinstance(mod[kernel], tirx.PrimFunc) and (threads := gpu_threads(mod[kernel])):
+            raise RunError(
+                f"{cache.maker!r} makes a cache that cannot be used on the CPU: the loops of "
+                f"{kernel.name_hint!r} are bound to {', '.join(threads)} of a GPU. Export the "
+                "module again with target=Target('llvm') for the cache"
+            )
 
 
 def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:

@@ -10,9 +10,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.ir.value_ranges import ANY, ValueRange, argument_ranges
@@ -147,6 +148,8 @@ def _choices(
     called = drawable_function(mod, function)
     if isinstance(call.inputs, np.ndarray):
         known = [name for name in parameter_types(called) if name not in call.params]
+    if isinstance(called, relax.Function):
+        known += total_lengths(called)  # which follow from the calls before
     names = [
         name for name in symbolic_sizes(called, [*known, *call.params]) if name not in call.sizes
     ]
@@ -165,7 +168,7 @@ class _Drawing:
     def __init__(
         self, mod: ir.IRModule, function: str, call: CallInputs, sizes: Mapping[str, int]
     ) -> None:
-        self._plan = _planned(mod, function, replace(call, sizes={**call.sizes, **sizes}))
+        self._plan = planned(mod, function, replace(call, sizes={**call.sizes, **sizes}))
         self._ranges = argument_ranges(mod, function, self._plan.dims)
         self.words = [name for name, word in self._plan.words.items() if word == RANDOM]
 
@@ -178,7 +181,7 @@ class _Drawing:
             if word == RANDOM:
                 value = map_arrays(value, partial(draw, limits=limits, source=source))
             rows[name] = [shared({name: value})[name]]
-        return Cases([rows[name] for name in plan.types])
+        return plan.with_values(rows)
 
     def special_inputs(self) -> list[str]:
         """Return the inputs to put special values in: all of a few, or else the first."""
@@ -206,7 +209,8 @@ class _Drawing:
         return Cases(columns)
 
 
-def _planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
+def planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
+    """Plan the arguments of a Relax function or a PrimFunc; raise InputError."""
     called = drawable_function(mod, function)
     if isinstance(called, tirx.PrimFunc):
         own = own_inputs(called, call.inputs)

@@ -16,6 +16,7 @@ from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
+from irviz.runtime.live_caches import caches_of, described
 from irviz.worker.answers import report_progress
 
 # --- Instrument a module so that it reports each value as it is computed -------------------------
@@ -231,22 +232,23 @@ _recorder: _Recorder | None = None
 def record_trace(
     of: Instrumented,
     function: str,
-    call: Callable[[], object],
+    prepare: Callable[[], Callable[[], object]],
     untraced: float,
     request: TraceRequest,
 ) -> Trace:
     """Call a built, instrumented function and return its trace.
 
     It is called once for the values, and then repeatedly for the times, whose medians are kept.
-    `untraced` is the time of the function without instrumentation, in seconds.
+    `prepare` returns the call, and is not recorded itself. `untraced` is the time of the function
+    without instrumentation, in seconds.
     """
-    first = _recorded(of, function, call, request)
+    first = _recorded(of, function, prepare, request)
     rounds: list[_Recorder] = []
     start = time.perf_counter()
     while not rounds or (
         len(rounds) < _MOST_ROUNDS and time.perf_counter() - start < _SECONDS and not request.kept
     ):
-        rounds.append(_recorded(of, function, call, None))
+        rounds.append(_recorded(of, function, prepare, None))
     visits = {
         node: NodeVisit(value, _median(node, rounds), first.counts[node])
         for node, value in first.values.items()
@@ -256,9 +258,13 @@ def record_trace(
 
 
 def _recorded(
-    of: Instrumented, function: str, call: Callable[[], object], request: TraceRequest | None
+    of: Instrumented,
+    function: str,
+    prepare: Callable[[], Callable[[], object]],
+    request: TraceRequest | None,
 ) -> _Recorder:
     global _recorder
+    call = prepare()
     recorder = _recorder = _Recorder(of, function, request)
     recorder.last = time.perf_counter()
     try:
@@ -291,7 +297,7 @@ def _leaves(value: object, tensors: list[Array], others: list[str]) -> None:
         for item in value:
             _leaves(item, tensors, others)
     else:
-        others.append(str(value)[:200])
+        others.append(", ".join(described(caches_of(value))) or str(value)[:200])
 
 
 def _reporter(name: str) -> Callable[..., None]:

@@ -31,7 +31,7 @@ from irviz.errors import (
 from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
-from irviz.ir.values import Argument, ShapeValue
+from irviz.ir.values import Argument, CacheArgument, ShapeValue
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.call_inputs import RANDOM, Array, Cases, generator_for, random_array
@@ -387,7 +387,11 @@ def _given(found: Bisection) -> Mapping[str, object]:
     except ValueError:
         return {}
     columns = dict(zip(plan.types, plan.argument_lists().columns, strict=True))
-    return {name: rows if len(rows) > 1 else rows[0] for name, rows in columns.items()}
+    return {
+        name: rows if len(rows) > 1 else rows[0]
+        for name, rows in columns.items()
+        if plan.cache is None or isinstance(rows[0], np.ndarray | tuple)  # the others follow
+    }
 
 
 def followed_inputs(
@@ -642,6 +646,8 @@ def input_expression(name: str, value: Argument, script: PythonScript) -> str:
         if len(fields) == len(value):
             return f"({', '.join(fields)},)"
         raise UnwritableError(f"the parameter {name!r} is a tuple of others than tensors")
+    if isinstance(value, CacheArgument):
+        raise UnwritableError(f"the parameter {name!r} takes a cache, which other calls must fill")
     if isinstance(value, ShapeValue):
         return f"tvm.runtime.ShapeTuple({list(value.dims)})"
     if not isinstance(value, np.ndarray):

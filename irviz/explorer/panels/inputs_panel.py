@@ -22,6 +22,7 @@ from irviz.explorer.panels.panel import (
 )
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
@@ -31,12 +32,14 @@ from irviz.runtime.call_inputs import (
     WORDS,
     ZEROS,
     Array,
+    CallInputs,
     Inputs,
     Plan,
-    plan_inputs,
 )
 from irviz.runtime.run_jobs import own_inputs
+from irviz.runtime.sample_arguments import planned
 from irviz.view.templating import render
+from irviz.worker.shared_arrays import shared
 
 GIVEN, FILE = "given", "file"
 _OPTIONS = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
@@ -59,6 +62,7 @@ class InputsPanel(Panel):
         session = store.state.session
         given = self._given = session.call_inputs.inputs
         self._function: relax.Function | tirx.PrimFunc | None = None
+        self._module, self._name = store.state.stage.module, store.state.function
         self._params: Mapping[str, Array] = {}
         self._sizes = dict(session.call_inputs.sizes)
         self._read: dict[str, Array] = {}
@@ -109,7 +113,8 @@ class InputsPanel(Panel):
 
     def _show(self, state: State) -> None:
         """Show the inputs of the function, or nothing if it cannot be called."""
-        function = function_named(state.stage.module, state.function)
+        self._module, self._name = state.stage.module, state.function
+        function = function_named(self._module, self._name)
         is_known = isinstance(function, relax.Function | tirx.PrimFunc)
         self._function = function if is_known else None
         # the arrays of parameters are those of Relax functions
@@ -127,7 +132,7 @@ class InputsPanel(Panel):
         if self.source == FILE and path and self._function is not None:
             wanted = missing_inputs(self._function, self._params)
             try:
-                self._read = read_inputs(Path(path).expanduser(), wanted)
+                self._read = shared(read_inputs(Path(path).expanduser(), wanted))
             except (ValueError, RuntimeError) as failure:  # the second where there is no home
                 failed = str(failure)
         self._report(failed)
@@ -171,7 +176,8 @@ class InputsPanel(Panel):
         """Return the plan of the function's arguments, or why it cannot be called."""
         call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
         try:
-            return "", plan_inputs(self._callee, self._own(), self._params, **call)
+            inputs = CallInputs(self._inputs(), self._params, **call)
+            return "", planned(self._module, self._name, inputs)
         except ValueError as failure:
             return str(failure), None
 
@@ -207,6 +213,8 @@ class InputsPanel(Panel):
             told |= {name for name, value in inputs.items() if not _is_word(value)}
         elif not _is_word(inputs):
             told |= set(names)
+        if isinstance(self._callee, relax.Function):
+            told |= set(total_lengths(self._callee))  # which follow from the calls before
         return symbolic_sizes(self._callee, told)
 
     def _said_sizes(self) -> dict[str, int]:

@@ -33,6 +33,11 @@ from irviz.loaders.tvmscript.allowed_names import AXES, LAYOUT_FUNCTIONS
 from irviz.loaders.tvmscript.syntax_tree import Definition
 from irviz.worker.captured_output import captured_stderr
 
+_DEFINED_TWICE = "already defined in current scope"
+_SAVE_INSTEAD = (
+    ". TVM prints some modules so that it cannot read them, those with a paged cache among them: "
+    "save the module itself, with session.save or tvm.ir.save_json"
+)
 _DIAGNOSTIC = re.compile(r"error: (?P<words>.*?)\n --> .*?:(?P<line>\d+):(?P<column>\d+)\n", re.S)
 
 
@@ -80,7 +85,8 @@ def _explanation(failure: str, text: str, definition: str) -> str:
     if (found := _DIAGNOSTIC.search(failure)) is not None:
         words = " ".join(found["words"].split()).replace("Traceback: ", "")[:500]
         place = f"line {found['line']}, column {found['column']}"
-        return f"{text}, {place}: TVM does not read this: {words}"
+        advice = _SAVE_INSTEAD if _DEFINED_TWICE in words else ""
+        return f"{text}, {place}: TVM does not read this: {words}{advice}"
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"
 
 

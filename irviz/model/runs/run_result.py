@@ -38,6 +38,7 @@ class RunResult:
         is_confined: Whether it could only compute: without files, network and other processes.
         value: What the model returns in the first case, in its own structure, such as a dict; None
             for a module that was not imported from torch.
+        caches: What the caches of a language model are after the last case, in words.
     """
 
     outputs: tuple[NDArray[np.generic], ...]
@@ -49,11 +50,13 @@ class RunResult:
     build: str = "plain"
     is_confined: bool = False
     value: object = field(default=None, repr=False)
+    caches: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the shapes and the time, and how it compares with its origin."""
         shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
         words = f"{self.cases} cases: {shapes}; {self.seconds:.3g} s each"
+        words = "; ".join([words, *self.caches])
         return (
             f"<RunResult of {words}; {self.origin}>" if self.origin else f"<RunResult of {words}>"
         )

@@ -15,6 +15,7 @@ from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.runtime.call_inputs import plan_inputs
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
+from tests.cached_models import effects
 
 SYMBOLIC, STATIC = MyModule["main"], MyModuleStatic["main"]
 PARAMS = mlp_params()
@@ -327,3 +328,14 @@ def test_inputs_that_were_given_to_another_function_are_not_said_to_be_used(desk
     assert "random, seed 0" in desk.text("irviz-inputs-line")
     desk.dispatch(Focus("main"))
     assert source.label == "as given"
+
+
+def test_a_cache_is_said_to_be_made(desk_class):
+    desk = desk_class(Session(effects()), InputsPanel)
+    desk.dispatch(Focus("prefill"))
+    assert [one.description for one in desk.find("irviz-inputs-sizes").children] == ["length"]
+    desk.dispatch(Focus("decode"))
+    assert not desk.sees("irviz-inputs-sizes")
+    made = "packed_effects: made by _initialize_effect(), after prefill of 8 tokens"
+    desk = desk_class(Session(effects("packed")).select_function("decode"), InputsPanel)
+    assert made in desk.text("irviz-inputs-line")

@@ -51,7 +51,7 @@ from irviz.explorer.viewer_traits import (
 from irviz.ir.module_functions import relax_functions
 from irviz.loaders.loaded_model import Missing
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime.call_inputs import Array
+from irviz.runtime.argument_conversion import Array
 from irviz.session.node_history import Blame
 from irviz.session.open_session import load
 from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines

@@ -18,7 +18,7 @@ from irviz.loaders.load import load_content
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.param_files import load_params
 from irviz.model.graph.graph import Graph, NodeId
-from irviz.runtime.call_inputs import Array
+from irviz.runtime.argument_conversion import Array
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
 from irviz.transforms.stage import Stage

@@ -34,7 +34,8 @@ from irviz.ir.tvmscript import tvmscript
 from irviz.ir.values import Argument, CacheArgument, ShapeValue
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
-from irviz.runtime.call_inputs import RANDOM, Array, Cases, generator_for, random_array
+from irviz.runtime.argument_conversion import Array
+from irviz.runtime.call_inputs import RANDOM, Cases, generator_for, random_array
 from irviz.runtime.local_vm import PERTURB, perturb_value
 from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, TraceRequest, run

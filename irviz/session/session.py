@@ -27,7 +27,8 @@ from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
-from irviz.runtime.call_inputs import Array, CallInputs, Inputs
+from irviz.runtime.argument_conversion import Array
+from irviz.runtime.call_inputs import CallInputs, Inputs
 from irviz.runtime.run import measure
 from irviz.runtime.run_config import RunConfig
 from irviz.runtime.simulate_memory import memory_use

@@ -13,8 +13,9 @@ from tvm import relax
 
 from irviz.errors import NotFoundError, UntrustedError
 from irviz.ir.module_functions import drawable_function, drawable_functions
+from irviz.runtime.argument_conversion import Array
 from irviz.runtime.build_module import why_not_confined
-from irviz.runtime.call_inputs import Array, Inputs
+from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.runtime.run_config import parse_device
 from irviz.session.stage_diff import is_lost

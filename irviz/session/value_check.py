@@ -34,7 +34,8 @@ from irviz.model.runs.array_diff import (
 )
 from irviz.model.runs.run_result import Comparison, RunResult, Tolerance, compare_runs
 from irviz.model.runs.trace import Array
-from irviz.runtime.call_inputs import Cases, Rows
+from irviz.runtime.argument_conversion import Rows
+from irviz.runtime.call_inputs import Cases
 from irviz.runtime.remote_vm import tuple_leaves
 from irviz.runtime.run import run
 from irviz.runtime.sample_arguments import Sample, further_samples, map_arrays, usual_samples

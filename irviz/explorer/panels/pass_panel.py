@@ -31,7 +31,7 @@ from irviz.explorer.viewer.schema import Card, PassChoiceTraits
 from irviz.explorer.viewer.widget import synced_traits
 from irviz.ir.module_functions import relax_functions
 from irviz.loaders.param_files import load_params
-from irviz.runtime.call_inputs import parse_sizes
+from irviz.runtime.argument_conversion import parse_sizes
 from irviz.session.session import Session
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.arguments import (

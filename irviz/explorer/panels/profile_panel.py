@@ -28,7 +28,7 @@ from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.runtime.call_inputs import parse_sizes
+from irviz.runtime.argument_conversion import parse_sizes
 from irviz.runtime.simulate_memory import memory_use
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes

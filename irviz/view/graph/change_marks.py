@@ -35,7 +35,7 @@ LEGEND = {
     "↕": ("moved", "reordered or moved"),
 }
 """The kind and the meaning of each sign."""
-_SIZE = 10.0
+_SIZE = 11.0
 _HEIGHT = 15.0
 _PADDING = 5.0
 _GAP = 5.0

@@ -513,7 +513,7 @@ SMALL = (
         IRModule({"relu0": MyModule["relu0"]}),
         "not a Relax function",
     ),
-    Case("small_program", "an empty module", IRModule(), "no Relax function"),
+    Case("small_program", "an empty module", IRModule(), "it is empty"),
     Case("small_program", "a function", MyModuleHighLevel["main"], "Function"),
 )
 

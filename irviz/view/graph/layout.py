@@ -482,17 +482,20 @@ def route(
 def _way_back(leaving: Point, entering: Point, boxes: Collection[Rect]) -> float:
     """Return where a line back to earlier rows meets no box, or few, with the least detour."""
     ends = sorted((leaving[1], entering[1]))
-    beside = [box for box in boxes if box.bottom > ends[0] and box.top < ends[1]]
+    # none of these distances is one that boxes have: rounding decides nothing
+    beside = [box for box in boxes if box.bottom > ends[0] - 0.9 and box.top < ends[1] + 0.9]
 
     def met(x: float) -> int:
-        ways = [Rect(x - _BEND, ends[0], x + _BEND, ends[1])]
+        ways = [Rect(x - 3.9, ends[0] - 0.9, x + 3.9, ends[1] + 0.9)]
         for at, y in (leaving, entering):
-            ways.append(Rect(min(at, x), y - 1, max(at, x), y + 1))
+            ways.append(Rect(min(at, x) - 0.9, y - 0.9, max(at, x) + 0.9, y + 0.9))
         return sum(way.overlaps(box) for way in ways for box in boxes)
 
     sides = {side for box in beside for side in (box.left - _BESIDE, box.right + _BESIDE)}
     best, fewest = leaving[0], math.inf
-    for x in sorted(sides, key=lambda x: (abs(x - leaving[0]) + abs(x - entering[0]), -x)):
+    for x in sorted(
+        sides, key=lambda x: (round(abs(x - leaving[0]) + abs(x - entering[0]), 3), -x)
+    ):
         count = met(x)
         if count < fewest:
             best, fewest = x, count

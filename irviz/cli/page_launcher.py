@@ -28,7 +28,7 @@ import platformdirs
 
 from irviz.errors import IrvizError
 from irviz.private_folder import private_folder
-from irviz.worker.child_process import end_process
+from irviz.worker.child_process import end_process, wait_for
 
 if TYPE_CHECKING:
     from irviz.loaders.loaded_model import Missing
@@ -244,12 +244,7 @@ class ForkedServer:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it has ended."""
-        ends = time.monotonic() + timeout if timeout is not None else float("inf")
-        while (code := self.poll()) is None:
-            if time.monotonic() > ends:
-                raise subprocess.TimeoutExpired("irviz", timeout or 0.0)
-            time.sleep(_LOOK_SECONDS / 10)
-        return code
+        return wait_for(self, timeout)
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -296,9 +291,10 @@ def offered_forks() -> Iterator[socket.socket | None]:
         yield listener
     finally:
         if listener is not None:
+            place = Path(listener.getsockname())  # code may have been edited, which names another
             listener.close()
             with contextlib.suppress(OSError):
-                _meeting_place().unlink()
+                place.unlink()
 
 
 def _listening(place: Path) -> socket.socket | None:
@@ -319,7 +315,12 @@ def _meeting_place() -> Path:
     It is another one for other versions of irviz and Python, and where code was edited.
     """
     package = Path(__file__).parents[1]
-    edited = max(one.stat().st_mtime_ns for one in package.rglob("*.py"))
+    edited = 0
+    for folder, folders, files in os.walk(package):
+        if "__init__.py" not in files:
+            folders.clear()  # it is no package of Python
+        sources = (Path(folder, one) for one in files if one.endswith(".py"))
+        edited = max([edited, *(one.stat().st_mtime_ns for one in sources)])
     found = [os.environ.get(name) for name in ("PYTHONPATH", "LD_LIBRARY_PATH")]
     key = hashlib.sha256(repr((sys.executable, str(package), edited, found)).encode()).hexdigest()
     return private_folder(platformdirs.user_data_path("irviz")) / f"{key[:16]}.socket"

@@ -104,8 +104,8 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
         words = f"port {request.port} cannot be used ({failure}): choose another, or none"
         _say(answer, error=words)
         return
-    with _upload_folder() as folder, offered_forks() as offered:
-        shown = PageSession(request, Pages(), folder, offered)
+    with _upload_folder() as folder, contextlib.ExitStack() as ends:
+        shown = PageSession(request, Pages(), folder, ends)
         server = HTTPServer(page_application(shown), max_body_size=SMALL_BYTES)
 
         def serve(connection: socket.socket, address: tuple[Any, ...]) -> None:
@@ -435,7 +435,7 @@ class PageSession:
         request: The request of the command.
         pages: The open pages.
         folder: The folder for files that a page uploads; only this user may read it.
-        offered: The socket for the requests of later commands.
+        ends: What is to be closed when this process ends.
         explorer: The explorer, None until something is open.
         opening: The name of what is being opened, "" if nothing is.
         failure: Why the last thing could not be opened.
@@ -445,7 +445,7 @@ class PageSession:
     request: PageRequest
     pages: Pages
     folder: Path
-    offered: socket.socket | None = None
+    ends: contextlib.ExitStack = dataclasses.field(default_factory=contextlib.ExitStack)
     explorer: Explorer | None = None
     opening: str = ""
     failure: str = ""
@@ -463,8 +463,9 @@ class PageSession:
         await in_thread(_import_explorer)
         # here, where no other thread works; what is confined cannot use the token that it sees
         fork_workers_from_here()
-        if self.offered is not None:
-            asyncio.get_running_loop().add_reader(self.offered, _fork_other, self.offered)
+        offered = self.ends.enter_context(offered_forks())
+        if offered is not None:
+            asyncio.get_running_loop().add_reader(offered, _fork_other, offered)
         TRIES.start()
         from irviz.view.graph.graphviz_engine import ENGINE
 

@@ -104,6 +104,16 @@ class Process(Protocol):
         """Kill it."""
 
 
+def wait_for(process: Process, timeout: float | None = None) -> int:
+    """Poll a process until it has ended, and return its exit code; raise TimeoutExpired."""
+    deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+    while (code := process.poll()) is None:
+        if time.monotonic() > deadline:
+            raise subprocess.TimeoutExpired("a fork", timeout or 0)
+        time.sleep(_POLL_SECONDS)
+    return code
+
+
 class Fork:
     """A fork of this process, used as `subprocess.Popen` is; it runs a function, and ends."""
 
@@ -126,12 +136,7 @@ class Fork:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
-        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-        while (code := self.poll()) is None:
-            if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired("a fork", timeout or 0)
-            time.sleep(_POLL_SECONDS)
-        return code
+        return wait_for(self, timeout)
 
     def terminate(self) -> None:
         """Ask it to end."""

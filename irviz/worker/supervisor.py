@@ -298,7 +298,7 @@ def _why(failure: Exception) -> str:
 # --- A parent's handle of a worker process: starting, calling and killing it ---------------------
 
 
-CAN_FORK = sys.platform.startswith("linux")
+_CAN_FORK = sys.platform.startswith("linux")
 """Other systems lack fork, or their libraries do not work after it."""
 _alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
 _starters: dict[int, ThreadPoolExecutor] = {}
@@ -426,7 +426,7 @@ def exit_status(code: int | None) -> str:
 
 
 def _start(prepare: Callable[[], None], printed: int) -> Started:
-    if prepare is not load_tvm or not CAN_FORK:
+    if prepare is not load_tvm or not _CAN_FORK:
         return DirectProcess(printed)
     server = _servers.get(os.getpid())
     if server is not None and not server.is_alive:
@@ -446,7 +446,7 @@ def fork_workers_from_here() -> None:
     as long as the process, as Linux kills what a thread has started when that ends. Workers see
     what the memory holds by then.
     """
-    if CAN_FORK and os.getpid() not in _servers:
+    if _CAN_FORK and os.getpid() not in _servers:
         _servers[os.getpid()] = ForkServer(is_loaded=True)
 
 

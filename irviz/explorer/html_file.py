@@ -240,25 +240,26 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     start = replace(start, making=None, applying="", drawing="")
     views: dict[str, RecordedView] = {}
     charts = _Charts(room.charts)
-    shown_states: list[State] = []
     found: list[Details] = []
     count = len(state.session.stages)
-    changes, counted = start.changes, set[str]()
+    states: dict[str, State] = {}
     for one in [start, *_states(start)]:
-        yield f"stage {one.stage_id} of {count}, {one.function}"
-        if scene_key(one) in views:
-            continue
-        if one.function not in counted:
-            counted.add(one.function)
-            for counts in iter_change_counts(replace(one, changes=changes)):
-                yield "counting changes"
-                changes = {**changes, **counts}
-        shown = replace(one, changes=changes)
-        views[scene_key(shown)] = _view(shown)
-        found += _details(shown, charts, views)
-        shown_states.append(shown)
-        if len(views) >= room.scenes:
+        states.setdefault(scene_key(one), one)
+        if len(states) >= room.scenes:
             break
+    changes = start.changes
+    for one in {state.function: state for state in states.values()}.values():
+        for counts in iter_change_counts(replace(one, changes=changes)):
+            yield "counting changes"
+            changes = {**changes, **counts}
+    # by stage, as what is read of a stage is cached for some of them
+    for key in sorted(states, key=lambda key: states[key].stage_id):
+        states[key] = shown = replace(states[key], changes=changes)
+        yield f"stage {shown.stage_id} of {count}, {shown.function}"
+        views[key] = _view(shown)
+        found += _details(shown, charts, views)
+    views = {key: views[key] for key in states}
+    shown_states = list(states.values())
     leads: dict[str, str] = {}
     for asked, shown in _others(shown_states):
         key = scene_key(shown)

@@ -44,7 +44,7 @@ from irviz.model.matching.node_matching import compose
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
-_MOST_STAGES = 32
+_MOST_STAGES = 128
 _MOST_IDS = 20_000
 """The most variables of called functions that are matched because they are the same object."""
 

@@ -64,11 +64,13 @@ from irviz.model.graph.memory_accesses import MemoryEffects
 from irviz.model.matching.alignment import Alignment
 from irviz.model.matching.node_matching import MatchedBy
 from irviz.session.stage_cache import (
+    Reading,
     constants_of,
     graph_of,
     kept_by_stage,
     known_pairs,
     nest_of,
+    reading_of,
     script_of,
 )
 from irviz.transforms.stage import Stage
@@ -132,8 +134,23 @@ def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]
 
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:
     first, last = stages[0], stages[-1]
-    transforms = _transforms(stages)
-    stages = _without_repeats(stages)
+    # a name resolves to something else once that is registered
+    read = (reading_of(one, name) for one in (first, last) for name in relax_functions(one.module))
+    return ModuleDiff(
+        *titles,
+        _function_diffs(last, tuple(_without_repeats(stages)), function, tuple(read)),
+        tuple(_module_differences(first.module, last.module)),
+        _transforms(stages),
+        (_text(first), _text(last)),
+    )
+
+
+@kept_by_stage
+def _function_diffs(
+    last: Stage, stages: Sequence[Stage], function: str, _: tuple[Reading, ...]
+) -> tuple[FunctionDiff, ...]:
+    """Return the diff of each function on the way to the last stage, or those of one `function`."""
+    first = stages[0]
     pairs = _pairs_along(stages)
     by_name = frozenset(_entries(first.module) & _entries(last.module))
     fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
@@ -151,13 +168,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
     ]
     if function:
         found = [one for one in found if function in (one.before, one.after)]
-    return ModuleDiff(
-        *titles,
-        tuple(sorted(found, key=lambda one: (not one.nodes, one.name))),
-        tuple(_module_differences(first.module, last.module)),
-        transforms,
-        (_text(first), _text(last)),
-    )
+    return tuple(sorted(found, key=lambda one: (not one.nodes, one.name)))
 
 
 def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:

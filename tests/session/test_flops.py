@@ -57,6 +57,37 @@ def test_operators_and_prim_funcs_take_the_same(module):
     assert dict(group_facts([graph["symbolic"]]))["FLOPs"].startswith("not known")
 
 
+NORMS = {
+    "batch_norm": lambda x, a, b: R.nn.batch_norm(x, a, b, a, b, 1, training=False)[0],
+    "group_norm": lambda x, a, b: R.nn.group_norm(x, a, b, 4, channel_axis=1, axes=[2, 3]),
+    "instance_norm": lambda x, a, b: R.nn.instance_norm(x, a, b, channel_axis=1, axes=[2, 3]),
+    "layer_norm": lambda x, a, b: R.nn.layer_norm(x, a, b, axes=[-1]),
+    "rms_norm": lambda x, a, _: R.nn.rms_norm(x, a, axes=[-1]),
+    "softmax": lambda x, *_: R.nn.softmax(x),
+    "log_softmax": lambda x, *_: R.nn.log_softmax(x),
+    "gelu": lambda x, *_: R.nn.gelu(x),
+    "variance": lambda x, *_: R.variance(x, axis=-1),
+    "max_pool2d": lambda x, *_: R.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_operators_of_several_loops_take_about_what_tvm_counts_after_lowering(name):
+    builder = relax.BlockBuilder()
+    shapes = {"x": (2, 16, 32, 16), "a": (16,), "b": (16,)}
+    given = [relax.Var(one, relax.TensorType(shape, "float32")) for one, shape in shapes.items()]
+    with builder.function("main", given):
+        with builder.dataflow():
+            result = builder.emit_output(NORMS[name](*given))
+        builder.emit_func_output(result)
+    modules = builder.get(), relax.transform.LegalizeOps()(builder.get())
+    before, after = (
+        sum(node.flops or 0 for node in graph_of(Session(module).stage(), "main").nodes)
+        for module in modules
+    )
+    assert before == pytest.approx(after, rel=0.1)
+
+
 def test_a_function_that_calls_itself_takes_what_is_not_known():
     graph = graph_of(Session(Endless).stage(), "main")
     assert graph["y"].flops is None

@@ -2,8 +2,9 @@
 
 A multiplication and an addition count as one each, so a matrix product takes 2·m·n·k (Golub and Van
 Loan, Matrix Computations, 1.1.15). A convolution takes 2 for each element of its result and each
-element of a filter. Elementwise operators, reductions and normalisations take one for each element
-of the largest of their operands and result; operators that only move data take none.
+element of a filter, and pooling one for each element of its result and of a window. Other operators
+take one for each element of the largest of their operands and result, some several, as in the loops
+that TVM's `LegalizeOps` makes of them; those that only move data take none.
 """
 
 from __future__ import annotations
@@ -35,6 +36,19 @@ _UNKNOWN = frozenset(
         einsum sort argsort topk unique nonzero median nn.attention_var_len image.resize2d
         image.resize3d image.grid_sample image.affine_grid invoke_closure call_py_func""")
 )
+_FOR_EACH_ELEMENT = {
+    "nn.batch_norm": 4,
+    "nn.layer_norm": 11,
+    "nn.rms_norm": 4,
+    "nn.group_norm": 14,
+    "nn.instance_norm": 14,
+    "nn.softmax": 4,
+    "nn.log_softmax": 5,
+    "nn.gelu": 4,
+    "variance": 4,
+    "std": 4,
+}
+"""What TVM's `estimate_tir_flops` counts in the loops of an operator, for each element."""
 _NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
 
 
@@ -84,4 +98,6 @@ def _by_shapes(
             if not 0 <= at < len(weight) or not weight[at]:
                 return None
             return 2 * sizes[is_transposed] * sizes[2] / weight[at]
-    return max(sizes)
+        case str(), _ if window := re.findall(r"\d+", attributes.get("pool_size", "")):
+            return sizes[0] * math.prod(map(int, window))
+    return max(sizes) * _FOR_EACH_ELEMENT.get(name, 1)

@@ -24,7 +24,6 @@ from irviz.model.graph.graph import (
 from irviz.view.graph import node_labels
 from irviz.view.graph.nodes_and_edges import (
     cluster_contents,
-    cluster_title,
     layout_size,
     output_size,
     title_space,
@@ -159,7 +158,7 @@ def _add_contents(
                 _add_node(into, name, item, given.sizes[name], arguments)
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
-                    width = title_space(cluster_title(graph, item))
+                    width = title_space(graph, item)
                     title = _table(Size(width, float(spaces["title"])), 1)
                     cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
                     cluster.attr(labelloc=labelloc)

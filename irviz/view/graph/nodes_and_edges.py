@@ -319,7 +319,7 @@ def _arrow(base: Point, tip: Point, edge: Edge) -> str:
 # Clusters: the frames around the nodes of a region, and their titles.
 
 
-_TITLE_INSET = 14.0
+_TITLE_INSET = 9.0
 
 
 def cluster_contents(graph: Graph) -> dict[int | None, list[Node | int]]:
@@ -355,9 +355,14 @@ def cluster_title(graph: Graph, index: int) -> str:
     return node_labels.group_title(region.name)
 
 
-def title_space(title: str) -> float:
-    """Return the least width of a frame with a title."""
-    return text_width(title, node_labels.VALUE_SIZE) + 30
+def title_space(graph: Graph, index: int) -> float:
+    """Return the least width of the frame of a region.
+
+    The title of a dataflow block has room at the left of an edge that leaves from the middle.
+    """
+    width = text_width(cluster_title(graph, index), node_labels.VALUE_SIZE)
+    is_block = graph.regions[index].kind is RegionKind.DATAFLOW_BLOCK
+    return 2 * (width + _TITLE_INSET + 4) if is_block else width + 30
 
 
 def draw_cluster(

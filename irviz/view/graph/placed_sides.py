@@ -33,7 +33,6 @@ from irviz.view.graph.layout import (
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
     cluster_contents,
-    cluster_title,
     layout_size,
     shape_size,
     title_space,
@@ -343,7 +342,7 @@ def fitted_frames(
             full = _extent(every[index], frames, frame.rect)
             moves = (here - there for here, there in zip(mine, full, strict=True))
             rect = Rect(*(side + move for side, move in zip(frame.rect, moves, strict=True)))
-            title = min(title_space(cluster_title(graph, index)), frame.rect.width)
+            title = min(title_space(graph, index), frame.rect.width)
             left = min(rect.left, frame.rect.right - title)
             rect = rect._replace(left=left, right=max(rect.right, left + title))
             x, y = frame.label

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -243,7 +244,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     found: list[Details] = []
     count = len(state.session.stages)
     states: dict[str, State] = {}
-    for one in [start, *_states(start)]:
+    for one in chain([start], _states(start)):
         states.setdefault(scene_key(one), one)
         if len(states) >= room.scenes:
             break

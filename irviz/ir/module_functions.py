@@ -33,8 +33,7 @@ def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
 
 
 def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _Function]:
-    kept = _Functions(mod.functions)
-    return {name: one for name, one in _sorted(kept) if isinstance(one, kind)}
+    return dict(_of_class(_Functions(mod.functions), kind))
 
 
 class _Functions:
@@ -54,10 +53,10 @@ class _Functions:
         return bool(is_same)
 
 
-@lru_cache(maxsize=16)
-def _sorted(functions: _Functions) -> tuple[tuple[str, ir.BaseFunc], ...]:
-    found = {gvar.name_hint: one for gvar, one in functions.by_variable.items()}
-    return tuple(sorted(found.items()))
+@lru_cache(maxsize=256)  # the stages of a compile, with Relax functions and PrimFuncs
+def _of_class(functions: _Functions, kind: type[_Function]) -> dict[str, _Function]:
+    found = {v.name_hint: one for v, one in functions.by_variable.items() if isinstance(one, kind)}
+    return dict(sorted(found.items()))
 
 
 def with_functions(mod: ir.IRModule, changed: Mapping[str, ir.BaseFunc]) -> ir.IRModule:

@@ -327,12 +327,7 @@ def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Ten
 def nest_of(stage: Stage, function: str) -> LoopNest | None:
     """Return the loop nest of a stage's PrimFunc, None if it has no PrimFunc of this name."""
     found = function_named(stage.module, function)
-    return _nest(found, function) if isinstance(found, tirx.PrimFunc) else None
-
-
-@lru_cache(maxsize=8)
-def _nest(function: tirx.PrimFunc, name: str) -> LoopNest:
-    return loop_nest(function, name)
+    return loop_nest(found, function) if isinstance(found, tirx.PrimFunc) else None
 
 
 def script_of(stage: Stage) -> Script:

@@ -43,7 +43,7 @@ def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
     except IrvizError:
         raise
     except (Exception, SystemExit) as failure:
-        first = str(failure).strip().partition("\n")[0]
+        first = shorten(str(failure).strip().partition("\n")[0], 2 * _SHORT, placeholder=" …")
         raise WrongAnswerError(
             f"The answer raised {type(failure).__name__}{first and ': '}{first}",
             "Call it yourself, in a cell of its own, to see the whole traceback.",

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from textwrap import fill
+from textwrap import fill, shorten
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ RUN_SECONDS = 20
 
 _SHORT = 60
 """The most characters of a value that a sentence repeats: a module would fill the page."""
+_LONGEST = 220
+"""The most characters that say what an answer gave: a refused step of a schedule needs most."""
 
 
 def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
@@ -39,16 +42,20 @@ def call_answer(answer: Callable[..., Any], *arguments: object) -> Any:
         return answer(*arguments)
     except IrvizError:
         raise
-    except Exception as failure:
-        first = str(failure).strip().partition("\n")[0]
+    except (Exception, SystemExit) as failure:
+        first = shorten(str(failure).strip().partition("\n")[0], 2 * _SHORT, placeholder=" …")
         raise WrongAnswerError(
-            f"The answer raised {type(failure).__name__}: {first}",
+            f"The answer raised {type(failure).__name__}{first and ': '}{first}",
             "Call it yourself, in a cell of its own, to see the whole traceback.",
         ) from failure
 
 
 def expect_callable(answer: object) -> None:
-    """Raise WrongAnswerError unless an answer can be called from Python."""
+    """Raise WrongAnswerError unless an answer can be called from Python, and is no class."""
+    if isinstance(answer, type):
+        raise WrongAnswerError(
+            f"The answer is {named(answer)}.", "A class is no pass or function: call it to get one."
+        )
     if not callable(answer) or isinstance(answer, ir.BaseFunc):
         raise WrongAnswerError(
             f"The answer is {named(answer)}.", "It has to be something to call, such as a function."
@@ -56,26 +63,33 @@ def expect_callable(answer: object) -> None:
 
 
 def named(value: object) -> str:
-    """Name the type of a value, with the value itself if that is one short line."""
-    text, kind = repr(value), type(value).__name__
-    return kind if "\n" in text or len(text) > _SHORT else f"{kind}: {text}"
+    """Name the type of a value, with the value itself if that is one short line that tells it."""
+    if value is None or isinstance(value, type):
+        return f"the class {value.__name__}" if value else "None"
+    text, kind = "", type(value).__name__
+    with suppress(Exception):  # a class of the answer can fail here
+        text = repr(value)
+    tells = 0 < len(text) <= _SHORT and "\n" not in text and " at 0x" not in text
+    return f"{kind}: {text}" if tells else kind
 
 
 def transform(answer: Callable[..., Any], module: ir.IRModule) -> ir.IRModule:
-    """Return what an answer, a pass or a function, makes of a module."""
-    return expect_module(call_answer(answer, module))
+    """Return what an answer, a pass or a function, makes of a module; it may change its copy."""
+    made = call_answer(answer, ir.IRModule(dict(module.functions), module.attrs))
+    return expect_module(made, "gave", "It has to give an IRModule: is a return missing?")
 
 
-def expect_module(made: object) -> ir.IRModule:
-    """Return what an answer gave; raise WrongAnswerError if it is no well-formed IRModule."""
+def expect_module(
+    made: object,
+    verb: str = "is",
+    hint: str = "It has to be an IRModule: a session has it as session.current.module.",
+) -> ir.IRModule:
+    """Return what an answer is or gave; raise WrongAnswerError unless it is a sound IRModule."""
     if not isinstance(made, ir.IRModule):
-        raise WrongAnswerError(
-            f"The answer gave {named(made)}.",
-            "It has to give an IRModule: is a return missing?",
-        )
+        raise WrongAnswerError(f"The answer {verb} {named(made)}.", hint)
     if not relax.analysis.check_well_formed(made):
         raise WrongAnswerError(
-            "The answer gave a module that is not well-formed.",
+            f"The answer {verb} a module that is not well-formed.",
             "Draw it: does each variable come before its uses, and in the same dataflow block?",
         )
     return made
@@ -109,9 +123,10 @@ def run(module: ir.IRModule, inputs: Arrays, function: str = "main") -> NDArray[
     """Run a function of a module, in the worker, and return its output."""
     session = Session(module, function=function, inputs=dict(inputs), seconds=RUN_SECONDS)
     outputs = session.run().outputs
-    if not outputs:
+    if len(outputs) != 1:
         raise WrongAnswerError(
-            f"{function} gives no array.", "It has to return what it did before the answer."
+            f"{function} gives {len(outputs) or 'no'} array{'s' * (len(outputs) > 1)}.",
+            "It has to give one: all other arrays are only read.",
         )
     output: NDArray[Any] = outputs[0][0]
     return output
@@ -212,6 +227,7 @@ def exercise(name: str, expected: str) -> Callable[[Callable[..., str]], Callabl
                 given, hint = wrong.given, wrong.hint
             except IrvizError as failure:
                 given, hint = str(failure), "The message is TVM's or irviz's own; begin there."
+            given = shorten(given, _LONGEST, placeholder=" …")
             return Verdict(name, Mark.WRONG, expected=expected, given=given, hint=hint)
 
         return checked

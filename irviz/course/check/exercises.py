@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
@@ -62,10 +63,8 @@ def leaky_relu(answer: tirx.PrimFunc) -> str:
     module = ir.IRModule({"leaky_relu": answer})
     for size in _SIZES:
         (x,) = random_arrays(size, x=(1, size)).values()
-        name = answer.params[0].name
-        outputs = Session(module, function="leaky_relu", inputs={name: x}).run().outputs
         expect_close(
-            outputs[0][0],
+            run(module, {answer.params[0].name: x}, "leaky_relu"),
             np.maximum(x, np.float32(0.1) * x),
             f"Y, for n = {size},",
             "Negative numbers are not 0 now, but a tenth of what they were.",
@@ -128,12 +127,16 @@ def te_linear(answer: Callable[..., Any]) -> str:
                 f"The answer returned {named(made)}.",
                 "te.compute(shape, lambda i, j: …) makes a tensor; return it.",
             )
+        if made in inputs:
+            raise WrongAnswerError(
+                f"The answer returned its argument {made.op.name}.", "Return what is computed."
+            )
         prim_func = call_answer(te.create_prim_func, [*inputs, made])
         expect_close(
             run(ir.IRModule({"linear": prim_func}), arrays, "linear"),
             arrays["x"] @ arrays["w"].T + arrays["b"],
             f"The layer of {k} inputs and {m} outputs",
-            "w is (m, k): which of its axes is summed over?",
+            "w is (m, k): which of its axes is summed over? b is added to each sum once.",
         )
     return "It computes x @ w.T + b for layers of any size."
 
@@ -146,22 +149,21 @@ def leaky_relu_rule(answer: Callable[..., Any]) -> str:
     """Check a rule of the importer for torch.nn.LeakyReLU."""
     arrays = random_arrays(0, x=(2, 3))
     x = arrays["x"]
+
+    def emitted(slope: float, operand: relax.Var) -> relax.Var:
+        layer = SimpleNamespace(negative_slope=slope)
+        value = call_answer(answer, relax.BlockBuilder.current(), [operand], layer)
+        if not isinstance(value, relax.Var):
+            raise WrongAnswerError(
+                f"The rule returned {named(value)}.",
+                "builder.emit(…) and builder.emit_te(…) return a variable; return it.",
+            )
+        return value
+
     for slope in _SLOPES:
-        builder = relax.BlockBuilder()
-        parameter = relax.Var("x", relax.TensorType(x.shape, "float32"))
-        with builder.function("main", [parameter]):
-            with builder.dataflow():
-                layer = SimpleNamespace(negative_slope=slope)
-                value = call_answer(answer, builder, [parameter], layer)
-                if not isinstance(value, relax.Var):
-                    raise WrongAnswerError(
-                        f"The rule returned {named(value)}.",
-                        "builder.emit(…) and builder.emit_te(…) return a variable; return it.",
-                    )
-                result = builder.emit_output(value)
-            builder.emit_func_output(result)
+        made = call_answer(_module, partial(emitted, slope), arrays)  # a rule can end blocks
         expect_close(
-            run(builder.get(), arrays),
+            run(made, arrays),
             np.maximum(x, np.float32(slope) * x),
             f"With a slope of {slope}, the result",
             "module.negative_slope is what negative numbers are multiplied by.",
@@ -611,7 +613,7 @@ def add_row(answer: tirx.PrimFunc) -> str:
         run(ir.IRModule({"add_row": answer}), {names[0]: a, names[1]: b}, "add_row"),
         a + b,
         "C",
-        "Every row gets the same B: which of the two axes does B have?",
+        "Each of the 16 rows gets the same B: which of the two axes does B have?",
     )
     nests = blocks_with_loops(answer)
     if not nests:
@@ -630,10 +632,13 @@ def add_row(answer: tirx.PrimFunc) -> str:
                     f"{axis.var.name} {_AXES.get(axis.iter_type, 'opaque')}"
                     for axis in nest.block.iter_vars
                 )
+                hint = 'No element of C needs another one, so each axis is spatial: "S" in remap.'
+                if {axis.iter_type for axis in nest.block.iter_vars} == {tirx.IterVar.DataPar}:
+                    hint = "The block reads C, which it writes: A and B are enough."
                 raise WrongAnswerError(
                     f"TVM will not run the loop {loop.statement.loop_var.name} in parallel. The "
                     f"axes of the block are {axes}.",
-                    'No element of C needs another one, so each axis is spatial: "S" in remap.',
+                    hint,
                 ) from refused
     return "It adds B to each row of A, and TVM may run its loops in any order, or in parallel."
 
@@ -655,8 +660,8 @@ def three_loops(answer: Callable[..., Any]) -> str:
             "split(loop, factors=[4, None, 16]) makes three of one.",
         )
     loops = [loop.statement for loop in nests[0].loops]
-    kinds = [tirx.ForKind(loop.kind) for loop in loops]
-    if kinds != [tirx.ForKind.PARALLEL, tirx.ForKind.SERIAL, tirx.ForKind.VECTORIZED]:
+    kinds = [tirx.ForKind(loop.kind) for loop in (loops[0], loops[-1])]
+    if kinds != [tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED]:
         raise WrongAnswerError(
             f"The loops are {_kinds(nests[0].loops)}.",
             "parallel takes the first of the three, vectorize the last.",

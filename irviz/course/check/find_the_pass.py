@@ -46,33 +46,32 @@ class _Pipeline:
         self.asked: list[int] = []
         self._low, self._high, self._decide = 0, count, decide
 
-    def holds(self, passes: int) -> bool:
-        """Return whether results are right after some passes; what was said before stays true."""
-        if not isinstance(passes, Integral):
+    def holds(self, k: int) -> bool:
+        """Return whether results are right after k passes; what was said before stays true."""
+        if not isinstance(k, Integral):
             raise WrongAnswerError(
-                f"holds was asked for {named(passes)} passes, which is no whole number.",
+                f"holds was asked for {named(k)}, which is no whole number of passes.",
                 "// divides whole numbers: (low + high) // 2.",
             )
-        self.asked.append(int(passes))
+        self.asked.append(int(k))
         if len(self.asked) > _PATIENCE:
             raise WrongAnswerError(
                 f"holds was asked {len(self.asked)} times, and there is no end.",
                 "Does each question leave fewer passes than before?",
             )
-        if not self._low < passes < self._high:
-            return passes <= self._low
-        right = self._decide(self._low, passes, self._high)
+        if not self._low < k < self._high:
+            return k <= self._low
+        right = self._decide(self._low, k, self._high)
         if right:
-            self._low = int(passes)
+            self._low = int(k)
         else:
-            self._high = int(passes)
+            self._high = int(k)
         return right
 
-    def wrong_pass(self, found: object) -> int | None:
+    def wrong_pass(self, found: int) -> int | None:
         """Return a pass that can be the wrong one and was not found, or None if there is none."""
         candidates = range(self._low + 1, self._high + 1)
-        answer = int(found) if isinstance(found, Integral) else None
-        return next((number for number in candidates if number != answer), None)
+        return next((number for number in candidates if number != found), None)
 
 
 @exercise(
@@ -87,18 +86,22 @@ def first_wrong_pass(answer: Callable[[int, Callable[[int], bool]], int]) -> str
         for decide in _DECISIONS:
             pipeline = _Pipeline(count, decide)
             found = call_answer(answer, count, pipeline.holds)
-            wrong = pipeline.wrong_pass(found)
+            if not isinstance(found, Integral):
+                raise WrongAnswerError(
+                    f"The answer gave {named(found)}, which is no whole number.",
+                    "Return the number of the wrong pass, counted from 1.",
+                )
+            passes = f"{count} pass{'es' * (count > 1)}"
+            wrong = pipeline.wrong_pass(int(found))
             if wrong is not None:
                 raise WrongAnswerError(
-                    f"Of {count} passes, number {wrong} was wrong, and the answer gave "
-                    f"{named(found) if not isinstance(found, Integral) else found}.",
+                    f"Of {passes}, number {wrong} was wrong, and the answer gave {found}.",
                     "Keep two numbers: after the one all is well, after the other it is not. "
                     "Ask until they are neighbours.",
                 )
             if len(pipeline.asked) > most:
                 raise WrongAnswerError(
-                    f"For {count} passes holds was asked {len(pipeline.asked)} times: "
-                    f"{pipeline.asked}.",
+                    f"For {passes} holds was asked {len(pipeline.asked)} times: {pipeline.asked}.",
                     "It holds after 0 passes and fails after all; ask for the middle of the rest.",
                 )
     return "It finds the pass each time, of 60 passes with at most 6 questions."
@@ -123,6 +126,11 @@ def small_program(answer: ir.IRModule) -> str:
         raise WrongAnswerError(
             "After the passes it computes what it did before.",
             "Which operators does the wrong pass look for? A bisection has a diff.",
+        )
+    if found.stage.error:
+        raise WrongAnswerError(
+            f"{found.stage.label} ends with an error, so nothing is computed after it.",
+            "The passes rewrite main, and it has to be there: give a module that they can take.",
         )
     return f"{found.stage.label} is found, with {bindings} bindings: {found.words}."
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import bisect
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
-from tvm import IRModule, relax, te
+import tvm
+import tvm_ffi
+from tvm import IRModule, relax, te, topi
 from tvm.relax import transform
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 from tvm.script import from_source
 
+import irviz
 from irviz.course import check
 from irviz.course.check import Mark
-from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
+from irviz.course.digits import mlp_params
+from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleMixture, MyModuleStatic
 from irviz.course.mlp_symbolic import calling
+from irviz.course.te_functions import vector_add
 from tests.course.check.test_end_to_end import activation
 from tests.course.check.test_find_the_pass import halving
 from tests.course.check.test_graph_optimisation import fuse, use_fma
@@ -27,6 +34,7 @@ pytestmark = pytest.mark.worker
 
 
 MOST_LINES = 10
+MOST_CHARACTERS = 220
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,33 @@ def then(*steps):
         return mod
 
     return steps_on
+
+
+def in_place(step):
+    """Return a pass that puts what a step makes of main into the module that it was given."""
+
+    def change(mod):
+        mod.update_func(mod.get_global_var("main"), step(mod)["main"])
+        return mod
+
+    return change
+
+
+def with_the_result_twice(step):
+    """Return a pass whose main gives a tuple of two equal arrays."""
+
+    def change(mod):
+        made = step(mod)
+        main = made["main"]
+        builder = relax.BlockBuilder(made)
+        body = relax.SeqExpr(main.body.blocks, relax.Tuple([main.body.body] * 2))
+        made.update_func(
+            made.get_global_var("main"),
+            relax.Function(main.params, builder.normalize(body), attrs=main.attrs),
+        )
+        return made
+
+    return change
 
 
 # --- leaky_relu ---
@@ -75,6 +110,8 @@ def nothing():
     T.evaluate(0)
 """
 INTEGERS = LEAKY.replace("float32", "int32")
+ALSO_X = LEAKY + "            X[vi, vj] = T.float32(0)\n"
+EACH_SIGN = f"T.max(X[vi, vj], T.float32(0)) + T.min({NEGATIVE}, T.float32(0))"
 
 LEAKY_RELU = (
     Case("leaky_relu", "a branch", leaky_source(BRANCH)),
@@ -100,6 +137,14 @@ LEAKY_RELU = (
         from_source(INTEGERS.format(extent="n", value="X[vi, vj]")),
         "int32",
     ),
+    Case("leaky_relu", "each sign by itself", leaky_source(EACH_SIGN)),
+    Case(
+        "leaky_relu",
+        "X too",
+        from_source(ALSO_X.format(extent="n", value=BRANCH)),
+        "leaky_relu gives 2 arrays",
+    ),
+    Case("leaky_relu", "relu0 of the lecture", MyModuleStatic["relu0"], "(1, 128)"),
     Case("leaky_relu", "a module", MyModule, "IRModule"),
     Case("leaky_relu", "a function of Python", leaky, "function"),
 )
@@ -107,7 +152,19 @@ LEAKY_RELU = (
 
 # --- other_mixture ---
 
+
+def swapped(mod, **given):
+    session = irviz.Session(mod, **given)
+    session = session.bind() if given else session
+    return session.swap("linear0", "env.linear", node="lv0")
+
+
 MIXTURE = (
+    Case("other_mixture", "with weights", swapped(MyModule, params=mlp_params()).current.module),
+    Case("other_mixture", "of fixed sizes", swapped(MyModuleStatic).current.module),
+    Case("other_mixture", "a session", swapped(MyModule), "Session"),
+    Case("other_mixture", "a stage", swapped(MyModule).current, "Stage"),
+    Case("other_mixture", "the lecture's", MyModuleMixture, "main calls linear0 (PrimFunc)"),
     Case(
         "other_mixture",
         "NumPy's linear",
@@ -159,7 +216,17 @@ def te_in_float64(x, w, b):
     return te.compute(made.shape, lambda i, j: made[i, j].astype("float64"))
 
 
+def te_bias_in_the_sum(x, w, b):
+    k = te.reduce_axis((0, x.shape[1]), name="k")
+    return te.compute(
+        (x.shape[0], w.shape[0]), lambda i, j: te.sum(x[i, k] * w[j, k] + b[j], axis=k)
+    )
+
+
 TE_LINEAR = (
+    Case("te_linear", "TOPI's", topi.nn.dense),
+    Case("te_linear", "by transposing", lambda x, w, b: topi.matmul(x, topi.transpose(w)) + b),
+    Case("te_linear", "a bias for each product", te_bias_in_the_sum, "other values"),
     Case("te_linear", "w not transposed", te_columns, "The layer of"),
     Case("te_linear", "one size", te_fixed, "The layer of 5 inputs"),
     Case("te_linear", "a bias for each row", te_bias_of_rows, "values"),
@@ -170,7 +237,7 @@ TE_LINEAR = (
         lambda x, w, b: te.create_prim_func([x, w, b, linear(x, w, b)]),
         "PrimFunc",
     ),
-    Case("te_linear", "an operand", lambda *given: given[2], "could not be built"),
+    Case("te_linear", "an operand", lambda *given: given[2], "returned its argument b"),
     Case("te_linear", "double", te_in_float64, "float64"),
     Case("te_linear", "already called", MyModule, "IRModule"),
 )
@@ -180,7 +247,40 @@ def rule_of(build):
     return lambda builder, operands, module: builder.emit(build(operands[0], module.negative_slope))
 
 
+def of_relus(x, slope):
+    relu, constant = relax.op.nn.relu, relax.const(slope, "float32")
+    return relax.op.subtract(relu(x), relax.op.multiply(constant, relu(relax.op.negative(x))))
+
+
+def keeps_the_first_slope(builder, operands, module):
+    module.negative_slope = 0.1
+    return builder.emit(relax.op.nn.leakyrelu(operands[0], module.negative_slope))
+
+
+def of_one_size(builder, operands, module):
+    slope = module.negative_slope
+    return builder.emit_te(
+        lambda x: te.compute((1, 128), lambda i, j: te.max(x[i, j], x[i, j] * slope)), operands[0]
+    )
+
+
 LEAKY_RULE = (
+    Case("leaky_relu_rule", "of two ReLUs", rule_of(of_relus)),
+    Case(
+        "leaky_relu_rule",
+        "an expression",
+        lambda builder, operands, module: builder.emit_te(
+            topi.nn.leaky_relu, operands[0], module.negative_slope
+        ),
+    ),
+    Case("leaky_relu_rule", "a changed module", keeps_the_first_slope, "With a slope of 0.5"),
+    Case("leaky_relu_rule", "one size", of_one_size, "the shape (1, 128)"),
+    Case(
+        "leaky_relu_rule",
+        "the end of main",
+        lambda builder, operands, _: builder.emit_func_output(operands[0]),
+        "no block is being built",
+    ),
     Case("leaky_relu_rule", "the operator", rule_of(relax.op.nn.leakyrelu)),
     Case(
         "leaky_relu_rule",
@@ -235,15 +335,57 @@ def rewritten():
     return then(*(step() for step in steps))(lowered())
 
 
+def with_no_relu(mod):
+    a = wildcard()
+    main = rewrite_call(is_op("relax.nn.relu")(a), lambda _, found: found[a], mod["main"])
+    return IRModule({"main": main})
+
+
+def with_another_relu(mod):
+    """Return the module with a PrimFunc for relu that gives the lesser of a number and 0."""
+    lesser = from_source(LESSER).with_attr("global_symbol", "relu")
+    return IRModule({g: lesser if g.name_hint == "relu" else f for g, f in mod.functions.items()})
+
+
+LESSER = """
+@T.prim_func(s_tir=True)
+def relu(X: T.Buffer((1, 128), "float32"), Y: T.Buffer((1, 128), "float32")):
+    for i, j in T.grid(1, 128):
+        with T.sblock("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = T.min(X[vi, vj], T.float32(0))
+"""
 PURE = (
+    Case("pure_calls", "no dataflow block", transform.ToNonDataflow()(lowered())),
+    Case("pure_calls", "another ReLU", with_another_relu(lowered()), "other values"),
+    Case("pure_calls", "a session", irviz.Session(lowered()), "Session"),
+    Case("pure_calls", "the lecture's", MyModuleStatic, "3 relax.call_tir"),
     Case("pure_calls", "annotated too", transform.AnnotateTIROpPattern()(lowered())),
     Case("pure_calls", "fused", pipeline(*FUSED)(MyModuleHighLevel), "call_tir"),
     Case("pure_calls", "rewritten", rewritten(), "7 relax.builtin.alloc_tensor"),
     Case("pure_calls", "the function", lowered()["main"], "Function"),
-    Case("pure_calls", "a pass", transform.LegalizeOps(), "gave ModulePass"),
+    Case("pure_calls", "a pass", transform.LegalizeOps(), "is ModulePass"),
     Case("pure_calls", "the label", "LegalizeOps", "str"),
 )
 PIPELINE = (
+    Case(
+        "fused_pipeline",
+        "folded too",
+        pipeline("LegalizeOps", "AnnotateTIROpPattern", "FoldConstant", "FuseOps", "FuseTIR"),
+    ),
+    Case("fused_pipeline", "no ReLU", then(with_no_relu, pipeline(*FUSED)), "other values"),
+    Case(
+        "fused_pipeline",
+        "no ReLU, in place",
+        then(in_place(with_no_relu), pipeline(*FUSED)),
+        "other values",
+    ),
+    Case(
+        "fused_pipeline",
+        "a tuple",
+        with_the_result_twice(pipeline(*FUSED)),
+        "main gives 2 arrays",
+    ),
     Case("fused_pipeline", "TVM's own", relax.get_pipeline("zero")),
     Case("fused_pipeline", "a ready module", lambda _: MyModuleStatic, "another network"),
     Case(
@@ -276,14 +418,41 @@ def outlined(mod):
 
 def on_ready(step):
     """Return a function that ignores its module, and transforms the MLP of the course."""
-    from irviz.course.digits import mlp_params
-
     ready = transform.BindParams("main", mlp_params())(MyModuleHighLevel)
     return lambda _: step(ready)
 
 
 EXACT = half_products(128)
+
+
+@relax.expr_functor.mutator
+class HalfMatrices(relax.PyExprMutator):
+    def visit_generic_const_(self, constant):
+        if len(constant.ty.shape) < 2:
+            return constant
+        half = relax.const(constant.value.numpy(), "float16")
+        return self.builder_.emit(relax.op.astype(half, "float32"))
+
+
+@tvm.transform.module_pass(opt_level=0, name="HalfPass")
+class HalfPass:
+    def transform_module(self, mod, _context):
+        return store()(mod)
+
+
 HALF = (
+    Case("half_weights", "a pass", HalfPass()),
+    Case("half_weights", "a pass that is not called", HalfPass, "the class"),
+    Case("half_weights", "in place", in_place(store())),
+    Case("half_weights", "zeros in place", in_place(store(scale=0)), "differ by 100.0%"),
+    Case("half_weights", "nothing returned", lambda mod: store()(mod) and None, "gave None"),
+    Case("half_weights", "a tuple", with_the_result_twice(store()), "main gives 2 arrays"),
+    Case(
+        "half_weights",
+        "matrices only",
+        lambda mod: IRModule({"main": HalfMatrices(mod).visit_expr(mod["main"])}),
+        "float16, float32, float16, float32",
+    ),
     Case("half_weights", "a product in a function of its own", then(store(), outlined)),
     Case("half_weights", "lowered after it", then(store(), transform.LegalizeOps())),
     Case("half_weights", "products of float16", then(store(), half_products(10, 128)), "float16"),
@@ -296,6 +465,10 @@ HALF = (
     Case("half_weights", "a pair", lambda mod: (store()(mod), 1), "tuple"),
 )
 SUMS = (
+    Case("exact_sums", "casts of weights folded", then(EXACT, transform.FoldConstant())),
+    Case("exact_sums", "half weights too", then(store(), EXACT)),
+    Case("exact_sums", "in place", in_place(EXACT)),
+    Case("exact_sums", "a tuple", with_the_result_twice(EXACT), "main gives 2 arrays"),
     Case("exact_sums", "the other layer", half_products(10), "first layer takes float32"),
     Case("exact_sums", "a product in a function of its own", then(EXACT, outlined)),
     Case(
@@ -375,6 +548,9 @@ def returns_nothing(mod):
 
 
 FMA = (
+    Case("multiply_add", "factors exchanged", use_fma("bac")),
+    Case("multiply_add", "in place", in_place(use_fma("abc"))),
+    Case("multiply_add", "a tuple", with_the_result_twice(use_fma("abc")), "main gives 2 arrays"),
     Case("multiply_add", "a mutator", mutated(DeadFma, clean=True)),
     Case(
         "multiply_add",
@@ -400,6 +576,24 @@ FMA = (
 
 
 UNLESS_SHARED = (
+    Case(
+        "fuse_unless_shared",
+        "a ready module without weights",
+        lambda _: fuse("linear_relu")(MyModuleHighLevel),
+        "has other values",
+    ),
+    Case(
+        "fuse_unless_shared",
+        "main only, in place",
+        in_place(fuse("linear_relu")),
+        "not well-formed",
+    ),
+    Case(
+        "fuse_unless_shared",
+        "a tuple",
+        with_the_result_twice(fuse("linear_relu")),
+        "main gives 2 arrays",
+    ),
     Case("fuse_unless_shared", "TVM's pass", fuse("linear_relu", "linear")),
     Case(
         "fuse_unless_shared",
@@ -452,7 +646,23 @@ def before_it(count, holds):
     return halving(count, holds) - 1
 
 
+def by_the_library(count, holds):
+    return bisect.bisect_left(range(1, count), True, key=lambda k: not holds(k=k)) + 1
+
+
+def in_thirds(count, holds):
+    low, high = 0, count
+    while high - low > 1:
+        middle = low + max(1, (high - low) // 3)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return high
+
+
 BISECTION = (
+    Case("first_wrong_pass", "Python's bisect", by_the_library),
+    Case("first_wrong_pass", "60 passes", lambda _, holds: halving(60, holds), "For 1 pass holds"),
+    Case("first_wrong_pass", "thirds", in_thirds, "For 7 passes holds was asked 5 times"),
+    Case("first_wrong_pass", "a float", lambda *given: float(halving(*given)), "no whole number"),
     Case("first_wrong_pass", "the defaults", reads_defaults, "raised TypeError"),
     Case("first_wrong_pass", "the state", reads_state, "the answer gave 2"),
     Case("first_wrong_pass", "halves of a number", by_floats, "whole number"),
@@ -470,11 +680,11 @@ BISECTION = (
 )
 
 
-def tiny(build):
+def tiny(build, name="main"):
     """Return a module of what is built of two parameters."""
     builder = relax.BlockBuilder()
     x, b = (relax.Var(name, relax.TensorType((2,), "float32")) for name in "xb")
-    with builder.function("main", [x, b]):
+    with builder.function(name, [x, b]):
         with builder.dataflow():
             out = builder.emit_output(builder.normalize(build(x, b)))
         builder.emit_func_output(out)
@@ -491,6 +701,16 @@ def relu_of_constants(*_):
 
 UNCHANGED = "computes what it did before"
 SMALL = (
+    Case("small_program", "of itself", tiny(lambda x, _: relu_of_sum(x, x))),
+    Case("small_program", "no main", tiny(relax.op.add, "other"), "ends with an error"),
+    Case("small_program", "not a number", tiny(lambda x, _: relax.op.log(x)), UNCHANGED),
+    Case(
+        "small_program",
+        "what cannot be built",
+        tiny(lambda x, b: relax.op.ewise_fma(x, x, b)),
+        "could not be built",
+    ),
+    Case("small_program", "a session", irviz.Session(tiny(relu_of_sum)), "Session"),
     Case("small_program", "a ReLU of a sum", tiny(relu_of_sum)),
     Case("small_program", "a ReLU alone", tiny(lambda x, _: relax.op.nn.relu(x)), UNCHANGED),
     Case("small_program", "a sum alone", tiny(relax.op.add), UNCHANGED),
@@ -554,7 +774,22 @@ def block_of_rows(sch):
     sch.blockize(sch.get_loops(sch.get_sblock("Y"))[2])
 
 
+def there_and_back(sch):
+    rows(sch)
+    i, k, j = sch.get_loops(sch.get_sblock("Y"))
+    sch.reorder(i, j, k)
+
+
+def inner_two(sch):
+    _, j, k = sch.get_loops("Y")
+    sch.reorder(k, j)
+
+
 ORDER = (
+    Case("loop_order", "by the block's name", inner_two),
+    Case("loop_order", "there and back", there_and_back, "vi, vj, vk"),
+    Case("loop_order", "an old name", lambda sch: sch.get_block("Y"), "no primitive 'get_block'"),
+    Case("loop_order", "a schedule", tvm.s_tir.Schedule(MyModule), "Schedule"),
     Case("loop_order", "decomposed too", lambda sch: rows(sch, decompose=True)),
     Case(
         "loop_order",
@@ -597,7 +832,26 @@ def batch(*, rows=None, columns=None, last=False):
     return schedule
 
 
+def of_rows(sch):
+    """Make one parallel loop of the batches and the rows."""
+    matmul = sch.get_sblock("matmul")
+    n, i, j, k = sch.get_loops(matmul)
+    sch.reorder(k, j)
+    outer = sch.fuse(n, i)
+    sch.reverse_compute_at(sch.get_sblock("relu"), outer)
+    sch.parallel(outer)
+    sch.vectorize(j)
+    sch.decompose_reduction(matmul, k)
+
+
 BATCH = (
+    Case("batch_schedule", "rows of all batches", of_rows),
+    Case(
+        "batch_schedule",
+        "for a GPU",
+        lambda sch: sch.bind(sch.get_loops("matmul")[0], "blockIdx.x"),
+        "bound to blockIdx.x",
+    ),
     Case("batch_schedule", "eight columns", batch(columns=[None, 8])),
     Case("batch_schedule", "pairs of batches", batch(rows=[2, None])),
     Case(
@@ -649,9 +903,61 @@ CASES = (
 )
 
 
+# --- Every exercise ---
+
+
+class CannotBeShown:
+    def __repr__(self):
+        raise ValueError
+
+
+def raises(*_):
+    raise ValueError("a long story " * 100)
+
+
+def leaves(*_):
+    sys.exit("bye")
+
+
+EXERCISES = [name for name in vars(check) if callable(vars(check)[name]) and name.islower()]
+NEVER_RIGHT = (
+    ("a class", CannotBeShown),
+    ("cannot be shown", CannotBeShown()),
+    ("raises", raises),
+    ("leaves", leaves),
+    ("a PrimFunc", vector_add()),
+    ("its input", lambda *given: given[0]),
+    ("its last input", lambda *given: given[-1]),
+)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("answer", NEVER_RIGHT, ids=lambda answer: answer[0])
+def test_what_is_no_answer_to_any_exercise_is_told_in_two_short_sentences(name, answer):
+    verdict = getattr(check, name)(answer[1])
+    assert verdict.mark is Mark.WRONG, verdict
+    assert 0 < len(verdict.given) <= MOST_CHARACTERS
+    assert 0 < len(verdict.hint) <= MOST_CHARACTERS
+
+
+def test_each_exercise_has_an_answer_that_is_right_in_another_way_and_ten_that_are_marked():
+    for name in {case.exercise for case in CASES}:
+        marked = [case for case in CASES if case.exercise == name]
+        assert len(marked) >= 10, name
+        assert any(not case.given for case in marked), name
+
+
+def test_no_answer_changes_the_modules_of_the_course():
+    before = IRModule(dict(MyModuleHighLevel.functions), MyModuleHighLevel.attrs)
+    for name in ("fused_pipeline", "fuse_unless_shared", "half_weights", "exact_sums"):
+        getattr(check, name)(in_place(with_no_relu))
+    assert tvm_ffi.structural_equal(MyModuleHighLevel, before)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise}: {case.name}")
 def test_an_answer_gets_the_verdict_it_deserves(case):
     verdict = getattr(check, case.exercise)(case.answer)
     assert verdict.mark is (Mark.WRONG if case.given else Mark.RIGHT), verdict
     assert case.given in verdict.given
+    assert len(verdict.given) <= MOST_CHARACTERS >= len(verdict.hint)
     assert len(repr(verdict).splitlines()) <= MOST_LINES, "no program is printed"

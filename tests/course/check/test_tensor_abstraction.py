@@ -2,6 +2,7 @@
 
 import pytest
 import tvm
+from tvm import te
 from tvm.script import from_source
 
 from irviz.course import check
@@ -41,6 +42,12 @@ TWICE = (
             C[vi, vj] = C[vi, vj] + B[vj]
 """
 )
+ALSO_A = (
+    ADD_ROW.format(axes="SS", value="A[vi, vj] + B[vj]")
+    + """
+            A[vi, vj] = T.float32(0)
+"""
+)
 RUNNING = "A[vi, vj] + B[vj] + T.if_then_else(vi < 0, C[vi - 1, vj], T.float32(0))"
 
 
@@ -48,8 +55,44 @@ def row(value="A[vi, vj] + B[vj]", axes="SS"):
     return from_source(ADD_ROW.format(value=value, axes=axes))
 
 
-def test_a_row_is_added_by_a_block_of_spatial_axes():
-    assert check.add_row(row()).mark is Mark.RIGHT
+OF_ANY_SIZE = """
+@T.prim_func(s_tir=True)
+def add_row(a: T.handle, b: T.handle, c: T.handle):
+    m, n = T.int64(), T.int64()
+    A = T.match_buffer(a, (m, n), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    C = T.match_buffer(c, (m, n), "float32")
+    for j, i in T.grid(n, m):
+        with T.sblock("sum"):
+            vi = T.axis.spatial(m, i)
+            vj = T.axis.spatial(n, j)
+            C[vi, vj] = A[vi, vj] + B[vj]
+"""
+ONE_LOOP = """
+@T.prim_func(s_tir=True)
+def add_row(
+    A: T.Buffer((16, 32), "float32"),
+    B: T.Buffer((32,), "float32"),
+    C: T.Buffer((16, 32), "float32"),
+):
+    for f in range(512):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, f // 32)
+            vj = T.axis.spatial(32, f % 32)
+            C[vi, vj] = A[vi, vj] + B[vj]
+"""
+
+
+def of_an_expression():
+    a, b = te.placeholder((16, 32), "float32", "A"), te.placeholder((32,), "float32", "B")
+    return te.create_prim_func([a, b, te.compute(a.shape, lambda i, j: a[i, j] + b[j], "C")])
+
+
+@pytest.mark.parametrize(
+    "answer", [row(), from_source(OF_ANY_SIZE), of_an_expression(), from_source(ONE_LOOP)]
+)
+def test_a_row_is_added_by_a_block_of_spatial_axes(answer):
+    assert check.add_row(answer).mark is Mark.RIGHT
 
 
 @pytest.mark.parametrize(
@@ -62,6 +105,8 @@ def test_a_row_is_added_by_a_block_of_spatial_axes():
         (row(RUNNING), "will not run the loop i in parallel"),
         (from_source(PLAIN), "no block with axes"),
         (from_source(TWICE), "2 blocks are named C"),
+        (from_source(ALSO_A), "add_row gives 2 arrays"),
+        (row("A[vi, vj] + B[vj + 10**9]"), "SIGSEGV"),
         (vector_add(), "shape (32,)"),
         (tvm.IRModule({"add_row": row()}), "The answer is IRModule."),
         (lambda a, b: a + b, "function"),
@@ -94,7 +139,16 @@ def in_two_splits(sch):
     sch.vectorize(inner)
 
 
-@pytest.mark.parametrize("answer", [three(4, None, 16), three(None, 16, 16), in_two_splits])
+def of_four(sch):
+    a, b, c, d = sch.split(sch.get_loops("C")[0], factors=[2, 2, 16, 16])
+    sch.parallel(sch.fuse(a, b))
+    sch.unroll(c)
+    sch.vectorize(d)
+
+
+@pytest.mark.parametrize(
+    "answer", [three(4, None, 16), three(None, 16, 16), in_two_splits, of_four]
+)
 def test_a_loop_is_cut_into_three(answer):
     assert check.three_loops(answer).mark is Mark.RIGHT
 
@@ -121,6 +175,11 @@ def test_other_loops_are_not_three(answer, given):
     verdict = check.three_loops(answer)
     assert verdict.mark is Mark.WRONG
     assert given in verdict.given
+
+
+def test_a_block_of_spatial_axes_that_reads_what_it_writes_is_told_so():
+    assert "reads C" in check.add_row(row(RUNNING)).hint
+    assert "spatial" in check.add_row(row(axes="SR")).hint
 
 
 @pytest.mark.parametrize("exercise", [check.add_row, check.three_loops])

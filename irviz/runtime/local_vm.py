@@ -28,7 +28,7 @@ from irviz.runtime.build_module import (
     release_constants,
     why_not_confined,
 )
-from irviz.runtime.live_caches import (
+from irviz.runtime.kv_caches import (
     cache_in,
     caches_of,
     described,

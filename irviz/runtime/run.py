@@ -22,7 +22,7 @@ from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.call_inputs import CallInputs, Cases
 from irviz.runtime.kernel_cache import say_if_none_are_kept
-from irviz.runtime.live_caches import cache_in
+from irviz.runtime.kv_caches import cache_in
 from irviz.runtime.local_vm import remembered
 from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
 from irviz.runtime.run_config import RunConfig, check_limits

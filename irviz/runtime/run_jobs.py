@@ -21,7 +21,7 @@ from irviz.limits import TIMED_CALLS_SECONDS
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_conversion import row
 from irviz.runtime.call_inputs import RANDOM, Cases, Inputs, plan_inputs
-from irviz.runtime.live_caches import cache_in
+from irviz.runtime.kv_caches import cache_in
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_bytes import install_callees, unpack_module
 from irviz.runtime.remote_vm import BuiltModule, remote_module

@@ -22,12 +22,12 @@ from irviz.explorer.panels.panel import (
 )
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import function_named
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
 from irviz.runtime.argument_conversion import SIZE, Array
 from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan
+from irviz.runtime.kv_caches import total_lengths
 from irviz.runtime.run_jobs import own_inputs
 from irviz.runtime.sample_arguments import planned
 from irviz.view.templating import render

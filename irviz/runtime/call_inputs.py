@@ -25,13 +25,7 @@ from irviz.ir.symbolic_shapes import (
     parameter_types,
     type_dims,
 )
-from irviz.ir.values import (
-    Argument,
-    Cache,
-    CacheArgument,
-    CacheCall,
-    ShapeValue,
-)
+from irviz.ir.values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.runtime.argument_conversion import (
     SIZE,
     Array,

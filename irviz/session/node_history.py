@@ -21,8 +21,7 @@ from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKin
 from irviz.session.shared_layout import chain
 from irviz.session.stage_cache import graph_of, kept_by_stage, layered_graph, script_of
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.theme import ThemeName
 

@@ -54,8 +54,7 @@ from irviz.session.file_codec import (
 )
 from irviz.session.session_state import SessionState
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree, to_script
+from irviz.transforms.stage import Stage, StageTree, to_script
 from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -13,14 +13,7 @@ from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-)
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
 from irviz.view.graph.layout import Route

@@ -16,12 +16,7 @@ from irviz.explorer.panels.panel import (
     offer,
     show_if,
 )
-from irviz.explorer.shown_schedule import (
-    prim_func,
-    prim_funcs,
-    refusal,
-    schedule_trace,
-)
+from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, schedule_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.python_script import UnwritableError

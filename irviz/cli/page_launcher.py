@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import platformdirs
 
 from irviz.errors import IrvizError
-from irviz.private_folder import private_folder
+from irviz.safe_files import private_folder
 from irviz.worker.child_process import end_process, wait_for
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
 from irviz.explorer import actions
 from irviz.explorer.pictures import graph_or_none, view_or_none
@@ -54,6 +53,7 @@ from irviz.model.graph.neighbourhood import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest
+from irviz.safe_files import atomic_write, target_path
 from irviz.session.opened_file_limits import limited_together
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.atomic_write import atomic_write, target_path
 from irviz.model.runs.measurement import TimedPass
+from irviz.safe_files import atomic_write, target_path
 from irviz.units import format_duration
 from irviz.view.figure import Figure
 from irviz.view.svg_primitives import (

@@ -34,16 +34,17 @@ from irviz.loaders.param_files import load_params
 from irviz.runtime.argument_conversion import parse_sizes
 from irviz.session.session import Session
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.passes.arguments import (
+from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
+from irviz.transforms.passes.parameters import (
+    PATTERN_MODULES,
     NameScope,
+    ParameterKind,
+    PassParameter,
     plain_argument,
     resolve_argument,
     symbolic_names,
 )
-from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
-from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.passes.pass_facts import PATTERN_MODULES
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 

@@ -21,8 +21,8 @@ from irviz.units import format_duration
 from irviz.view.figure import Figure
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.text.details import value_html
+from irviz.view.values.array_pictures import images_shape, most_images
 from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
-from irviz.view.values.images import images_shape, most_images
 from irviz.worker.supervisor import Worker, WorkerError
 
 _WAIT_SECONDS = 0.03

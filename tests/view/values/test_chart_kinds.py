@@ -20,6 +20,14 @@ from PIL import Image
 from irviz.course.digits import digits, mlp_params
 from irviz.model.runs.array_diff import summarise
 from irviz.units import format_number, format_numbers
+from irviz.view.values.array_pictures import (
+    NAN,
+    colour_scale,
+    heat_map,
+    image_strip,
+    select_cells,
+    shares,
+)
 from irviz.view.values.charts import (
     HEAT_MAP,
     HISTOGRAM,
@@ -28,8 +36,6 @@ from irviz.view.values.charts import (
     fitting_charts,
     histogram,
 )
-from irviz.view.values.heat_map import NAN, colour_scale, heat_map, select_cells, shares
-from irviz.view.values.images import image_strip
 from irviz.view.values.mpl_svg import WIDTH
 
 LARGEST = float(np.finfo(np.float64).max)

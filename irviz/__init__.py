@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
     from irviz.view.pass_times import PassTimes as PassTimes
-    from irviz.view.text.run_results import ErrorTable as ErrorTable
-    from irviz.view.text.run_results import StageTable as StageTable
-    from irviz.view.text.run_results import TimingTable as TimingTable
+    from irviz.view.run_results import ErrorTable as ErrorTable
+    from irviz.view.run_results import StageTable as StageTable
+    from irviz.view.run_results import TimingTable as TimingTable
 
 
 # TVM takes a second to load: each name is imported when it is first used.
@@ -87,7 +87,7 @@ _LAZY = {
     "Divergence": "irviz.model.runs.trace:Divergence",
     "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
-    "ErrorTable": "irviz.view.text.run_results:ErrorTable",
+    "ErrorTable": "irviz.view.run_results:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
@@ -101,8 +101,8 @@ _LAZY = {
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
     "Stage": "irviz.transforms.stage:Stage",
-    "StageTable": "irviz.view.text.run_results:StageTable",
-    "TimingTable": "irviz.view.text.run_results:TimingTable",
+    "StageTable": "irviz.view.run_results:StageTable",
+    "TimingTable": "irviz.view.run_results:TimingTable",
     "Tolerance": "irviz.model.runs.array_diff:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.stage_view:ViewState",

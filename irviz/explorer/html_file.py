@@ -59,7 +59,7 @@ from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
-from irviz.view.values.charts import HISTOGRAM, draw_chart, fitting_charts
+from irviz.view.value_charts import HISTOGRAM, draw_chart, fitting_charts
 
 SUFFIX = ".html"
 _LONG = 100

@@ -59,12 +59,12 @@ from irviz.session.stage_diff import diff_stages
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_number
+from irviz.view.diff_text import block_words
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.loop_nest_figure import draw_loops
+from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, svg_document, svg_text, visible
-from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
-from irviz.view.text.diff_text import block_words
 from irviz.view.theme import STYLES, get_theme, node_style
 
 # --- The loops of a PrimFunc: its nest, or what became of it between two stages -------------------

@@ -41,9 +41,9 @@ from irviz.session.session import Session
 from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
+from irviz.view.node_details import module_html, value_html
+from irviz.view.run_results import comparison_summary
 from irviz.view.svg_primitives import visible
-from irviz.view.text.details import module_html, value_html
-from irviz.view.text.run_results import comparison_summary
 from irviz.view.theme import STYLES
 
 _MOST_FUNCTIONS = 2000

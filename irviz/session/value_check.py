@@ -43,7 +43,7 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.stage import Stage
-from irviz.view.text.run_results import comparison_summary
+from irviz.view.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
 """The bytes that fill memory before a run and its repetition: large floats, and small ones."""

@@ -23,6 +23,7 @@ from irviz.model.diff.diff_result import (
 )
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
+from irviz.view.diff_text import diff_text
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph, draw_scene
@@ -42,7 +43,6 @@ from irviz.view.svg_primitives import (
     svg_text,
     text_width,
 )
-from irviz.view.text.diff_text import diff_text
 from irviz.view.theme import Theme, ThemeName, get_theme
 
 if TYPE_CHECKING:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.runs.measurement import TimedPass
 from irviz.safe_files import atomic_write, target_path
 from irviz.units import format_duration
 from irviz.view.figure import Figure
+from irviz.view.run_results import Table
 from irviz.view.svg_primitives import (
     Rect,
     Size,
@@ -28,7 +28,6 @@ from irviz.view.svg_primitives import (
     text_width,
     visible,
 )
-from irviz.view.text.run_results import Table
 from irviz.view.theme import ThemeName, get_theme
 
 SUFFIXES = (".json", ".svg", ".pdf", ".png")
@@ -44,6 +43,40 @@ class TimeOfPasses(NamedTuple):
     runs: int
     own: float
     total: float
+
+
+@dataclass(frozen=True)
+class TimedPass:
+    """A pass, or a block that ran passes.
+
+    Attributes:
+        name: Its name.
+        start: When it began, in seconds since the first one did.
+        seconds: How long it took, with the passes inside it.
+        children: The passes inside it, in the order in which they ran.
+        is_changed: Whether it changed the module.
+        error: Why it failed, "" where it did not.
+        stage: The stage of a session that it made, "" where that is not known.
+    """
+
+    name: str
+    start: float
+    seconds: float
+    children: tuple[TimedPass, ...] = ()
+    is_changed: bool = False
+    error: str = ""
+    stage: str = ""
+
+    @property
+    def own(self) -> float:
+        """The seconds that it took itself, without the passes inside it."""
+        return max(self.seconds - sum(one.seconds for one in self.children), 0.0)
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, TimedPass]]:
+        """Yield it and all inside it in the order in which they began, with how deep they are."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
 
 
 @dataclass(frozen=True, repr=False)

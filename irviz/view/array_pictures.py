@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from irviz.errors import DrawError
 from irviz.units import format_number
 from irviz.view.figure import Figure
+from irviz.view.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
 from irviz.view.theme import THEMES, get_theme, rgb
-from irviz.view.values.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
 
 Numbers = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

@@ -38,17 +38,8 @@ from irviz.model.diff.diff_result import (
     node_summary,
 )
 from irviz.model.folding.expansion import repeat_copies
-from irviz.model.graph.graph import (
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    Region,
-    RegionKind,
-    Resolution,
-    common_layer,
-    layer_name,
-)
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, RegionKind, Resolution
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.trace import Trace
 from irviz.session.opened_file_limits import limited

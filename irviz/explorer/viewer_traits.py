@@ -32,8 +32,7 @@ from irviz.explorer.viewer.schema import (
     Status,
 )
 from irviz.ir.module_functions import contents
-from irviz.model.graph.graph import Node
-from irviz.model.graph.neighbourhood import MOST_FOUND, search_nodes
+from irviz.model.graph.graph import MOST_FOUND, Node, search_nodes
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS

@@ -11,7 +11,8 @@ import numpy as np
 from irviz.errors import CancelledRunError, RunError
 from irviz.ir.torch_calls import PREFIX
 from irviz.ir.tvmscript import source_lines, source_words
-from irviz.model.graph.graph import Graph, NodeId, layer_name
+from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.layers import layer_name
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.run_result import RunResult, compare_runs
 from irviz.model.runs.trace import (

@@ -26,17 +26,8 @@ from irviz.limits import (
 )
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.flops import shape_in
-from irviz.model.graph.graph import (
-    Graph,
-    Layer,
-    LayerPart,
-    Node,
-    NodeId,
-    NodeKind,
-    RegionKind,
-    common_layer,
-    layer_name,
-)
+from irviz.model.graph.graph import Graph, Layer, LayerPart, Node, NodeId, NodeKind, RegionKind
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import ALLOCATIONS, BUFFERS, CHECKS, KILLS, computing
 
 

@@ -23,7 +23,7 @@ from irviz.model.loop_nest import (
     schedule_addresses,
     walk,
 )
-from irviz.runtime.run_jobs import prim_func_sizes
+from irviz.runtime.run import prim_func_sizes
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces

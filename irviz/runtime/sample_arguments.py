@@ -28,7 +28,7 @@ from irviz.runtime.call_inputs import (
     synthetic_value,
 )
 from irviz.runtime.kv_caches import total_lengths
-from irviz.runtime.run_jobs import own_inputs
+from irviz.runtime.run import own_inputs
 from irviz.worker.shared_arrays import shared
 
 _SIZES = (32, 3)

@@ -33,8 +33,8 @@ from irviz.runtime.argument_conversion import SIZE, Array
 from irviz.runtime.build_module import BUILDS
 from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan
 from irviz.runtime.kv_caches import total_lengths
+from irviz.runtime.run import own_inputs
 from irviz.runtime.run_config import check_limits
-from irviz.runtime.run_jobs import own_inputs
 from irviz.runtime.sample_arguments import planned
 from irviz.session.run_stages import input_of_case
 from irviz.view.array_pictures import as_image, grey_png

@@ -26,19 +26,7 @@ from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.stage_rows import iter_change_counts, stage_rows
 from irviz.explorer.state import Clipboard, Runs, Selection, Side, State
-from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import (
-    BlockLines,
-    Details,
-    Picture,
-    RecordedView,
-    Recording,
-    Scene,
-    Script,
-    SearchedNode,
-    ToggledView,
-    ViewerTraits,
-)
+from irviz.explorer.viewer import STATIC, schema
 from irviz.explorer.viewer_traits import (
     details,
     found_lines,
@@ -228,7 +216,7 @@ class _Charts:
         return self._drawn[summary.digest]
 
 
-def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, Recording]:
+def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, schema.Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 
     Every stage is recorded with each of its functions, alone and next to its parent; values are
@@ -238,10 +226,10 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     start = replace(start, making=None, applying="", drawing="")
-    views: dict[str, RecordedView] = {}
+    views: dict[str, schema.RecordedView] = {}
     charts = _Charts(room.charts)
     shown_states: list[State] = []
-    found: list[Details] = []
+    found: list[schema.Details] = []
     count = len(state.session.stages)
     changes, counted = start.changes, set[str]()
     for one in [start, *_states(start)]:
@@ -277,7 +265,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
         **viewer_data(start),
         **views[scene_key(start)],
         "blockLines": _block_lines(shown_states),
-        "panes": ViewerTraits.panes,
+        "panes": schema.ViewerTraits.panes,
         "height": 0,
         "still": "",
         "tabs": [],
@@ -297,7 +285,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     }
 
 
-def _view(state: State) -> RecordedView:
+def _view(state: State) -> schema.RecordedView:
     return {
         "rows": stage_rows(state),
         "functions": functions(state),
@@ -325,13 +313,13 @@ def _others(states: Sequence[State]) -> Iterator[tuple[str, State]]:
 
 
 def _searched(
-    states: Iterable[State], views: Iterable[RecordedView]
-) -> dict[str, list[SearchedNode]]:
+    states: Iterable[State], views: Iterable[schema.RecordedView]
+) -> dict[str, list[schema.SearchedNode]]:
     """Return the nodes that were drawn of each stage by itself, in the order of the text."""
     drawn: defaultdict[str, set[str]] = defaultdict(set)
     for view in views:
         drawn[view["scene"]["key"]].update((view["scene"]["current"] or {"nodes": ()})["nodes"])
-    found: dict[str, list[SearchedNode]] = {}
+    found: dict[str, list[schema.SearchedNode]] = {}
     for state in states:
         graph = None if state.reference else graph_or_none(state.stage, state.function)
         if graph is not None:
@@ -343,12 +331,12 @@ def _searched(
     return found
 
 
-def _scripts(state: State, room: int) -> Generator[str, None, list[Script]]:
+def _scripts(state: State, room: int) -> Generator[str, None, list[schema.Script]]:
     """Return the texts of all stages, with the passes that last changed their lines.
 
     As many functions as there is room for are translated to NumPy.
     """
-    found: dict[str, Script] = {}
+    found: dict[str, schema.Script] = {}
     stages = state.session.stages
     for stage in sorted(stages, key=lambda one: one.id != state.stage_id):
         yield f"text of stage {stage.id}"
@@ -360,9 +348,9 @@ def _scripts(state: State, room: int) -> Generator[str, None, list[Script]]:
     return [found[stage.id] for stage in stages]
 
 
-def _block_lines(states: Iterable[State]) -> BlockLines:
+def _block_lines(states: Iterable[State]) -> schema.BlockLines:
     """Return the lines of all PrimFuncs that are shown."""
-    found: BlockLines = {}
+    found: schema.BlockLines = {}
     for state in states:
         lines = block_lines_of(state.stage, state.function)
         if lines:
@@ -392,14 +380,14 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 
 
 def _toggled(
-    states: Sequence[State], charts: _Charts, views: Mapping[str, RecordedView], room: int
-) -> Generator[str, None, tuple[list[ToggledView], list[Details]]]:
+    states: Sequence[State], charts: _Charts, views: Mapping[str, schema.RecordedView], room: int
+) -> Generator[str, None, tuple[list[schema.ToggledView], list[schema.Details]]]:
     """Return the views with one container expanded, then those with one collapsed, with details.
 
     Earlier states come first, while there is room.
     """
-    toggled: list[ToggledView] = []
-    found: list[Details] = []
+    toggled: list[schema.ToggledView] = []
+    found: list[schema.Details] = []
     for state, container in (
         *((one, each) for one in states for each in _containers(one, "openable")),
         *((one, each) for one in states for each in _containers(one, "closable")),
@@ -428,17 +416,20 @@ def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str
 
 
 def _details(
-    state: State, charts: _Charts, known: Mapping[str, RecordedView], before: Scene | None = None
-) -> list[Details]:
+    state: State,
+    charts: _Charts,
+    known: Mapping[str, schema.RecordedView],
+    before: schema.Scene | None = None,
+) -> list[schema.Details]:
     """Return the details of each node of the pictures, and those for no selection.
 
     A comparison only has details that are missing in the scenes of its single stages (`known`); a
     scene with something expanded only has those missing in the scene `before`.
     """
     scene = scene_data(state)
-    sides: tuple[tuple[Side, Picture | None], ...]
+    sides: tuple[tuple[Side, schema.Picture | None], ...]
     sides = (("current", scene["current"]), ("reference", scene["reference"]))
-    found: list[Details] = []
+    found: list[schema.Details] = []
     for side, picture in sides:
         if picture is None:
             continue

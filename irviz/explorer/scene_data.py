@@ -19,15 +19,7 @@ from irviz.explorer.pictures import (
     view_or_none,
 )
 from irviz.explorer.state import Side, State, derived
-from irviz.explorer.viewer.schema import (
-    Change,
-    Group,
-    LegendEntry,
-    Loops,
-    NodeFacts,
-    Picture,
-    Scene,
-)
+from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import prim_funcs
 from irviz.model.diff.diff_result import (
     BlockDiff,
@@ -76,9 +68,9 @@ _SIGNS = {
 class LoopPicture(NamedTuple):
     """What is shown of loops, and in a comparison what differs."""
 
-    shown: Loops
+    shown: schema.Loops
     summary: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[schema.Change, ...] = ()
 
 
 @derived(lambda state: (state.stage, state.stage_of("reference"), state.function))
@@ -111,7 +103,7 @@ def _drawn_loops(state: State) -> LoopPicture:
     drawn = draw_loops(
         nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
     )
-    shown: Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
+    shown: schema.Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
     if diff is None:
         return LoopPicture(shown)
     changed = [one for one in loops.blocks if one.change is not LoopChange.SAME] if loops else []
@@ -156,7 +148,9 @@ def _nodes_of_nest(stage: Stage, nest: LoopNest) -> Mapping[str, str]:
     return found
 
 
-def _block_change(block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str]) -> Change:
+def _block_change(
+    block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str]
+) -> schema.Change:
     def nodes(ids: Sequence[str], known: Mapping[str, str]) -> list[str]:
         return list(dict.fromkeys(known[one] for one in ids if known.get(one)))
 
@@ -185,7 +179,7 @@ _THEME = get_theme("page")
         *(*dimmed(state, "current"), "", *(dimmed(state, "reference") if state.reference else ())),
     )
 )
-def scene_data(state: State) -> Scene:
+def scene_data(state: State) -> schema.Scene:
     """Return the scene; `moved` is left to the caller, who knows what was shown before."""
     both, loops = compared(state), loop_picture(state)
     views = [view_or_none(state, "current")]
@@ -215,7 +209,7 @@ def scene_key(state: State) -> str:
     return f"{state.function}/{state.stage_id}/{state.reference}"
 
 
-def picture(state: State, side: Side) -> Picture:
+def picture(state: State, side: Side) -> schema.Picture:
     """Return the picture of a side with the facts of its nodes, or why it cannot be drawn."""
     drawn = scene(state, side)
     stage_id, label, facts = caption(state, side)
@@ -235,7 +229,7 @@ def picture(state: State, side: Side) -> Picture:
     }
 
 
-def _groups(graph: Graph) -> dict[str, Group]:
+def _groups(graph: Graph) -> dict[str, schema.Group]:
     """Return the expanded groups, by id."""
 
     def parent(region: Region) -> str:
@@ -252,7 +246,7 @@ def _groups(graph: Graph) -> dict[str, Group]:
     }
 
 
-def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
+def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
     """Return the facts of each drawn node, in the order of the text."""
     view, stage = view_or_none(state, side), state.stage_of(side)
     if view is None or stage is None:
@@ -271,7 +265,7 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
             (name, one.marks[group].text) for name, one in overlays.items() if group in one.marks
         ]
 
-    found: dict[str, NodeFacts] = {}
+    found: dict[str, schema.NodeFacts] = {}
     for shown in view.graph.nodes:
         function, inner, _ = view.locate(shown.id)
         graph = whole(function)
@@ -348,7 +342,7 @@ def _part(state: State) -> str:
 # --- what differs ------------------------------------------------------------------------------
 
 
-def _changes(both: ComparedViews) -> Iterable[Change]:
+def _changes(both: ComparedViews) -> Iterable[schema.Change]:
     """Return what became of nodes, in the order of the text, with similar changes merged."""
     known: set[tuple[object, ...]] = set()
     for diff in both.diff.changed_nodes:
@@ -394,7 +388,9 @@ def _summary(both: ComparedViews | Exception | None) -> str:
 # --- the legend --------------------------------------------------------------------------------
 
 
-def _legend(views: Sequence[StageView], changes: Sequence[Change]) -> list[LegendEntry]:
+def _legend(
+    views: Sequence[StageView], changes: Sequence[schema.Change]
+) -> list[schema.LegendEntry]:
     """Explain the kinds of nodes and the signs of changes in the pictures."""
     kinds: dict[object, Node] = {}
     for view in views:
@@ -412,7 +408,7 @@ _RESOLUTIONS = {
 }
 
 
-def _kind_entry(node: Node) -> LegendEntry:
+def _kind_entry(node: Node) -> schema.LegendEntry:
     style = node_style(node)
     root = svg_document(_SAMPLE, "sample", "", _THEME)
     fill, stroke = _THEME.colours[style.colour]
@@ -422,7 +418,7 @@ def _kind_entry(node: Node) -> LegendEntry:
     return {"sample": _sample(root), "words": known or style.name}
 
 
-def _sign_entry(sign: str) -> LegendEntry:
+def _sign_entry(sign: str) -> schema.LegendEntry:
     root = svg_document(_SAMPLE, "sample", "", _THEME)
     draw_sign(root, sign, (1, 0), _THEME)
     return {"sample": _sample(root), "words": LEGEND[sign][1]}

@@ -13,16 +13,8 @@ from tvm import relax, tirx
 from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    Panel,
-    classed,
-    field,
-    html,
-    offer,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -51,8 +43,8 @@ class RunButton(Panel):
         self._run = self.button(
             "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
         )
-        self._answer = html("irviz-answer")
-        self._automatic = field(
+        self._answer = ui.html("irviz-answer")
+        self._automatic = ui.field(
             widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
         )
         self.sets(self._automatic, "runs_new_stages")
@@ -65,7 +57,7 @@ class RunButton(Panel):
         self._run.description, self._run.icon = (
             ("Cancel", "stop") if is_running else ("Run", "play")
         )
-        self._answer.value = paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
+        self._answer.value = ui.paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
 
     def _press(self) -> None:
         self.send(actions.Cancel() if self.state.jobs.keys else actions.Run(again=True))
@@ -76,11 +68,13 @@ class RunPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._case = field(widgets.BoundedIntText, "irviz-case", min=0)
+        self._case = ui.field(widgets.BoundedIntText, "irviz-case", min=0)
         self.sets(self._case, "case")
         hidden = widgets.Layout(display="none")
-        self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-input-picture")
-        self._outputs = html("irviz-run-outputs")
+        self._picture = ui.classed(
+            widgets.Image(format="png", layout=hidden), "irviz-input-picture"
+        )
+        self._outputs = ui.html("irviz-run-outputs")
         self.widget = widgets.VBox([self._case, self._picture, self._outputs])
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -92,11 +86,11 @@ class RunPanel(Panel):
         """Show the outputs of a run, or why there are none."""
         runs, stage_id = state.function_runs, state.stage_id
         result, error = runs.results.get(stage_id), runs.errors.get(stage_id, "")
-        show_if(self._case, result is not None and result.cases > 1)
+        ui.show_if(self._case, result is not None and result.cases > 1)
         if result is None:
-            show_if(self._picture, False)
+            ui.show_if(self._picture, False)
             words = error or "Not run yet."
-            self._outputs.value = paragraph(words, "irviz-error" if error else "")
+            self._outputs.value = ui.paragraph(words, "irviz-error" if error else "")
             return
         self._case.max = max(result.cases - 1, 0)
         self._case.description = f"input (0 to {result.cases - 1})"
@@ -106,7 +100,7 @@ class RunPanel(Panel):
         image = None if array is None else as_image(array)
         is_classified = image is not None or result.labels is not None
         self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
-        show_if(self._picture, image is not None)
+        ui.show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)
 
@@ -141,11 +135,11 @@ class LimitsPanel(Panel):
         # only what was changed is sent: the others may be beyond what a field can show
         self._fields: dict[LimitName, CheckedField] = {}
         for name, (kind, words, options) in _LIMITS.items():
-            made = field(kind, f"irviz-limits-{name}", words, **options)
+            made = ui.field(kind, f"irviz-limits-{name}", words, **options)
             self._fields[name] = CheckedField(made)
             self.on_change(made, partial(self._limit, name))
         fields = widgets.VBox([*self._fields.values()])
-        self.widget = classed(
+        self.widget = ui.classed(
             widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
         )
 
@@ -204,14 +198,14 @@ class InputsPanel(Panel):
         self._refused = ""
         is_word = given is None or isinstance(given, str)
         self._options = _OPTIONS if is_word else [("as given", GIVEN), *_OPTIONS]
-        self._source = field(
+        self._source = ui.field(
             widgets.Dropdown,
             "irviz-inputs-source",
             "inputs",
             options=self._options,
             value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
         )
-        self._seed = field(
+        self._seed = ui.field(
             widgets.BoundedIntText,
             "irviz-inputs-seed",
             "seed",
@@ -219,18 +213,18 @@ class InputsPanel(Panel):
             min=0,
             max=_LARGEST,
         )
-        self._path = field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
+        self._path = ui.field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
         again = self.button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
         self._file = CheckedField(self._path, widgets.HBox([self._path, again]))
         self._fields: dict[str, widgets.BoundedIntText] = {}
         wrapping = widgets.Layout(flex_flow="row wrap")
-        self._row = classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
-        self._line = html("irviz-inputs-line")
+        self._row = ui.classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
+        self._line = ui.html("irviz-inputs-line")
         self.on_change(self._source, lambda _: self._choose())
         self.on_change(self._seed, lambda _: self._report())
         self.on_change(self._path, lambda _: self._choose())
         parts = [self._source, self._seed, self._file, self._row, self._line]
-        self.widget = classed(widgets.VBox(parts), "irviz-inputs")
+        self.widget = ui.classed(widgets.VBox(parts), "irviz-inputs")
 
     @property
     def source(self) -> str:
@@ -256,7 +250,7 @@ class InputsPanel(Panel):
         self._params = (
             {} if isinstance(function, tirx.PrimFunc) else state.session.call_inputs.params
         )
-        show_if(self.widget, is_known)
+        ui.show_if(self.widget, is_known)
         if is_known:
             self._render()
 
@@ -294,15 +288,15 @@ class InputsPanel(Panel):
         """Update all controls from the choices."""
         if self._options is not _OPTIONS:
             words = "as given" if self._takes_given() else "random, as nothing given fits"
-            offer(self._source, [(words, GIVEN), *_OPTIONS], self.source)
-        show_if(self._seed, self._is_random())
-        show_if(self._file, self.source == FILE)
+            ui.offer(self._source, [(words, GIVEN), *_OPTIONS], self.source)
+        ui.show_if(self._seed, self._is_random())
+        ui.show_if(self._file, self.source == FILE)
         error, plan = self._plan()
         self._ask(plan.dims if plan else {})
         if self._refused:
             error = "" if self._file.error else f"{self._refused}; {_AS_BEFORE}"
         if self._refused or error or plan is None:
-            self._line.value = paragraph(error, "irviz-error", "alert")
+            self._line.value = ui.paragraph(error, "irviz-error", "alert")
         else:
             lines = plan.lines(f"from {self._path.value}" if self._read else "as given")
             self._line.value = _lines_html(lines)
@@ -324,10 +318,10 @@ class InputsPanel(Panel):
             self._row.children = tuple(self._fields.values())
         for name, size in self._fields.items():
             size.value = self._sizes.get(name, dims.get(name, SIZE))
-        show_if(self._row, bool(asked))
+        ui.show_if(self._row, bool(asked))
 
     def _size_field(self, name: str) -> widgets.BoundedIntText:
-        made = field(
+        made = ui.field(
             widgets.BoundedIntText,
             "irviz-inputs-size",
             name,

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from irviz.model.runs.run_result import RunResult as RunResult
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
-    from irviz.runtime.run import CallInputs as CallInputs
-    from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.runtime.call_inputs import CallInputs as CallInputs
     from irviz.runtime.run import forget_kernels as forget_kernels
+    from irviz.runtime.run_config import RunConfig as RunConfig
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.node_history import Blame as Blame
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "Blame": "irviz.session.node_history:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
-    "CallInputs": "irviz.runtime.run:CallInputs",
+    "CallInputs": "irviz.runtime.call_inputs:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
     "Divergence": "irviz.model.runs.trace:Divergence",
@@ -97,7 +97,7 @@ _LAZY = {
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recording:Recording",
     "Reduction": "irviz.session.reduce:Reduction",
-    "RunConfig": "irviz.runtime.run:RunConfig",
+    "RunConfig": "irviz.runtime.run_config:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
     "Stage": "irviz.transforms.stage:Stage",

@@ -43,7 +43,6 @@ from irviz.runtime.run_jobs import (
     time_in_turn,
 )
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.units import format_bytes
 from irviz.worker import shared_arrays
 from irviz.worker.answers import answer_type
 from irviz.worker.sandbox import default_memory_limit
@@ -57,7 +56,7 @@ from irviz.worker.supervisor import (
     WorkerError,
 )
 
-__all__ = ["CallInputs", "RunConfig", "TraceRequest", "error_summary", "measure", "run"]
+__all__ = ["CallInputs", "RunConfig", "TraceRequest", "measure", "run"]
 
 
 def run(
@@ -388,7 +387,7 @@ def _perform_in_worker(
     except (RunError, CalleeNotSentError) as failure:
         raise RunError(str(failure)) from failure.__cause__  # the other process's stack, as text
     except MemoryError:
-        most = "there is" if memory is None else f"the {format_bytes(memory)} that it may take"
+        most = "there is" if memory is None else f"the {_size(memory)} that it may take"
         raise RunError(
             f"{name!r} needs more memory than {most}{_while(RUNS.doing)}: give it more with "
             "memory=…, in bytes, or smaller inputs"
@@ -439,3 +438,11 @@ def _print(text: str) -> None:
     with contextlib.suppress(AttributeError, ValueError, OSError):  # a closed stream, or none
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+def _size(nbytes: int) -> str:
+    """Return a limit in the units in which it is given."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if nbytes >= size:
+            return f"{nbytes / size:.3g} {unit}"
+    return f"{nbytes:,} bytes"

@@ -66,7 +66,7 @@ def own_window(page: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def _command(page: Path) -> list[str]:
     if has_webview():
-        return [sys.executable, "-m", "irviz.cli.webview_window", str(os.getpid()), str(page)]
+        return [sys.executable, "-m", "irviz.cli.desktop_window", str(os.getpid()), str(page)]
     options = ("--no-first-run", "--no-default-browser-check", f"--window-size={_SIZE}")
     profile = page.with_name("profile")  # else a browser that runs already would show the page
     return [chromium(), f"--app={page.as_uri()}", f"--user-data-dir={profile}", *options]

@@ -28,14 +28,7 @@ from irviz.runtime.build_module import (
     release_constants,
     why_not_confined,
 )
-from irviz.runtime.live_caches import (
-    cache_in,
-    caches_of,
-    described,
-    is_cache,
-    live_cache,
-    with_cache,
-)
+from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_bytes import called_names
 from irviz.runtime.torch_functions import register_torch_functions
 from irviz.worker.shared_arrays import is_mapped

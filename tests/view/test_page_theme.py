@@ -24,7 +24,7 @@ from irviz.view.theme import (
     page_css,
     system_css,
 )
-from irviz.view.values.charts import draw_chart
+from irviz.view.value_charts import draw_chart
 
 CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "theme.css"
 

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
-    from irviz.session.reduce import Reduction as Reduction
-    from irviz.session.reduce import reduce as reduce
+    from irviz.session.reduce_module import Reduction as Reduction
+    from irviz.session.reduce_module import reduce as reduce
     from irviz.session.run_stages import DivergenceReport as DivergenceReport
     from irviz.session.session import Session as Session
     from irviz.session.stage_view import ViewState as ViewState
@@ -96,7 +96,7 @@ _LAZY = {
     "PassTimes": "irviz.view.pass_times:PassTimes",
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recording:Recording",
-    "Reduction": "irviz.session.reduce:Reduction",
+    "Reduction": "irviz.session.reduce_module:Reduction",
     "RunConfig": "irviz.runtime.run_config:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
@@ -118,7 +118,7 @@ _LAZY = {
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explorer:record",
-    "reduce": "irviz.session.reduce:reduce",
+    "reduce": "irviz.session.reduce_module:reduce",
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",

@@ -359,7 +359,7 @@ def add_reduce(commands: Commands) -> None:
 
 
 def _run_reduce(options: argparse.Namespace) -> None:
-    from irviz.session.reduce import reduce
+    from irviz.session.reduce_module import reduce
 
     still_fails = _load_check(options.check)
     session = open_file(options)

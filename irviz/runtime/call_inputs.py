@@ -1,4 +1,4 @@
-"""Turn inputs into argument lists, one for each case; synthetic values and symbolic sizes."""
+"""Turn inputs into argument lists: one for each case, synthetic values, sizes, caches to decode."""
 
 from __future__ import annotations
 

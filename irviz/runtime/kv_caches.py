@@ -1,7 +1,8 @@
 """Caches of language models: what takes one and makes it, and the caches themselves.
 
 The state that a function is given and gives back has the type R.Any: a paged key-value cache, or
-the effects of `relax.frontend.nn`, as `nn.KVCache`.
+the effects of `relax.frontend.nn`, as `nn.KVCache`. `call_inputs` chooses their sizes, and how many
+tokens are decoded.
 """
 
 from __future__ import annotations

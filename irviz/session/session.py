@@ -23,15 +23,9 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.array_diff import summarise
+from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
-from irviz.model.runs.run_result import (
-    Comparison,
-    Measurement,
-    Origin,
-    RunResult,
-    Timing,
-    compare_runs,
-)
+from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import CallInputs, Inputs

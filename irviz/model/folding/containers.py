@@ -595,6 +595,9 @@ def _flops(nodes: Sequence[Node]) -> Facts:
     return (("FLOPs", f"{least}: sizes are symbolic, or code is not of this module"),)
 
 
+_STATISTIC = re.compile(r"[._](running|moving)_(mean|var)$")
+
+
 def with_parameters(group: Node, weights: int) -> Node:
     """Return a group with the number of elements in its parameters, if it has any."""
     if not weights:
@@ -603,8 +606,11 @@ def with_parameters(group: Node, weights: int) -> Node:
 
 
 def count_elements(leaf: Node) -> int:
-    """Return the number of elements in a parameter, 0 if its shape is unknown."""
-    shape = shape_in(leaf.type_label)
+    """Return the number of elements in a parameter, 0 if its shape is unknown.
+
+    The running statistics of a normalisation are not counted, as in the papers on models.
+    """
+    shape = None if _STATISTIC.search(leaf.name) else shape_in(leaf.type_label)
     return 0 if shape is None else math.prod(shape)
 
 

@@ -23,9 +23,10 @@ from irviz.model.diff.align_loop_nests import (
 from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
 from irviz.view import svg_primitives as svg
+from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
 from irviz.view.svg_primitives import Point, Rect, Size
-from irviz.view.theme import Theme, get_theme, mix_colours
+from irviz.view.theme import Theme, get_theme
 
 _SIZE, _SIGN_SIZE = 11.0, 12.5
 _ADVANCE = svg.text_width("0", _SIZE)

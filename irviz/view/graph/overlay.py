@@ -8,9 +8,10 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
+from irviz.view.colours import mix_colours
 from irviz.view.graph import node_labels
 from irviz.view.svg_primitives import Point, Rect, Size
-from irviz.view.theme import Theme, mix_colours
+from irviz.view.theme import Theme
 
 _SCALE = Size(160.0, 12.0)
 _CELLS = 32

@@ -234,7 +234,7 @@ def _draw_arrow(
     x, y = start
     if words is None:
         return x + 2 * _GAP
-    lines = [line for word in words.split("\n") for line in _broken_name(word)]
+    lines = words.split("\n")
     width = max(ARROW.width, *(text_width(line, _ARROW_SIZE) for line in lines))
     group = add(parent, "g", "transform")
     draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -62,6 +63,8 @@ _WORDS_HEIGHT = 16.0
 _TIP = 7.0
 _COLUMN_GAP, _TURN = 26.0, 12.0
 """The space between two columns, and that of an edge which turns around the end of one."""
+_CUT_COST = 3
+"""By how many nodes a column may be too long or short before it is broken within a frame."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
 
@@ -112,14 +115,16 @@ def draw_graph_panel(
     panels = [_Panel(one, theme, direction, words, leads_on=one is not parts[-1]) for one in parts]
     sizes = [panel.draw() for panel in panels]
     root = ElementTree.Element("g", {"class": "graph-panel"})
-    up, height, x = direction == "up", max(size.height for size in sizes), 0.0
-    for panel, size in zip(panels, sizes, strict=True):
-        panel.move((x, height - size.height if up else 0.0))
+    before = [0.0, *(2 * _TURN for _ in sizes[1:])]  # for the edges that enter the columns
+    height = max(size.height + space for size, space in zip(sizes, before, strict=True))
+    x = 0.0
+    for panel, size, space in zip(panels, sizes, before, strict=True):
+        panel.move((x, height - size.height - space if direction == "up" else space))
         root.append(panel.picture)
         x += size.width + _COLUMN_GAP
     for one, two in pairwise(panels):
         _draw_to_next(root, one, two, graph, theme)
-    return root, Size(x - _COLUMN_GAP, height + 2 * _TURN * (len(parts) > 1))
+    return root, Size(x - _COLUMN_GAP, height)
 
 
 def _draw_to_next(
@@ -132,7 +137,7 @@ def _draw_to_next(
     (x, y), (end_x, end_y) = one.outlet(source), two.inlet(edge.target)
     gap = two.corner[0] - _COLUMN_GAP / 2
     turn, near = end_y - 2 * out * _TURN, end_y - out * _TIP
-    top = y + out * _TURN
+    _, top = one.moved(one.end)  # beyond the frame that it may be in
     corners = [(x, y), (x, top), (gap, top), (gap, turn), (end_x, turn), (end_x, near)]
     ways = [point for a, b in pairwise(corners) for point in (a, b, b)]
     route = Route((corners[0], *ways), (end_x, end_y))
@@ -158,11 +163,18 @@ def _columns(graph: Graph, count: int) -> list[Graph]:
     breaks = [
         at
         for at in range(1, len(calls))
-        if len(passed[at]) == 1 and reached[at] == {calls[at].id}
-        and graph.outputs and all(place[one] >= at for one in graph.outputs)
+        if len(passed[at]) == 1
+        and reached[at] == {calls[at].id}
+        and graph.outputs
+        and all(place[one] >= at for one in graph.outputs)
     ]
     wanted = [round(len(calls) * at / count) for at in range(1, count)]
-    chosen = sorted({min(breaks, key=lambda one: abs(one - at)) for at in wanted if breaks})
+
+    def cost(at: int, best: int) -> int:
+        sides = [_frames(graph, some) for some in (calls[:at], calls[at:])]
+        return abs(at - best) + _CUT_COST * len(sides[0] & sides[1])
+
+    chosen = sorted({min(breaks, key=partial(cost, best=best)) for best in wanted if breaks})
     if len(chosen) < count - 1:
         raise DrawError(
             f"{graph.function!r} cannot be drawn in {count} columns: it has {len(breaks)} places "
@@ -182,14 +194,14 @@ def _columns(graph: Graph, count: int) -> list[Graph]:
         outputs = tuple(passed[end]) if end < len(calls) else graph.outputs
         nodes = tuple(node for node in graph.nodes if node.id in used)
         part = replace(graph, nodes=nodes, edges=edges, outputs=outputs)
-        cut = [
-            region
-            for node in calls
-            if node.id not in kept
-            for region in regions_around(graph.regions, node.region)
-        ]
-        parts.append(without_frames(part, cut))
+        others = [node for node in calls if node.id not in kept]
+        parts.append(without_frames(part, _frames(graph, others)))
     return parts
+
+
+def _frames(graph: Graph, nodes: Iterable[Node]) -> set[int]:
+    """Return the regions around nodes."""
+    return {one for node in nodes for one in regions_around(graph.regions, node.region)}
 
 
 def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
@@ -246,6 +258,7 @@ class _Panel:
                 rect = self.scene.shapes[node.id]
                 self._grow(rect._replace(right=rect.right + _PAD))  # the boxes behind it
         self.shapes: dict[NodeId, Rect] = dict(self.scene.shapes)
+        self.end = self.scene.output.centre if self.scene.output else (0.0, 0.0)
         if leads_on:  # to the next column, and not to the output
             self.scene.edges = [one for one in self.scene.edges if one[0].target != OUTPUT]
             self.scene.output = None
@@ -253,10 +266,11 @@ class _Panel:
     def move(self, corner: Point) -> None:
         """Put the upper left corner of what is drawn at a point."""
         self.corner = corner
-        x, y = self._moved((0.0, 0.0))
+        x, y = self.moved((0.0, 0.0))
         self.picture.set("transform", f"translate({px(x)} {px(y)})")
 
-    def _moved(self, point: Point) -> Point:
+    def moved(self, point: Point) -> Point:
+        """Return a point of the layout as a point of the figure."""
         (x, y), (left, top) = self.corner, self.extent[:2]
         return x - left + point[0], y - top + point[1]
 
@@ -264,12 +278,12 @@ class _Panel:
         """Return where the edge to the next column begins, behind the label of the value."""
         x, y = self.scene.outlet(node_id)
         has_label = bool(node_labels.value_label(self.graph[node_id]))
-        return self._moved((x, y + self.scene.outward * VALUE_HEIGHT * has_label))
+        return self.moved((x, y + self.scene.outward * VALUE_HEIGHT * has_label))
 
     def inlet(self, node_id: NodeId) -> Point:
         """Return where the edge from the column before ends."""
         rect = self.shapes[node_id]
-        return self._moved((rect.centre[0], rect.bottom if self.direction == "up" else rect.top))
+        return self.moved((rect.centre[0], rect.bottom if self.direction == "up" else rect.top))
 
     def _place(self) -> None:
         """Lay out everything that is not at the sides."""

@@ -7,7 +7,6 @@ from typing import Any
 import irviz
 from assets.moving_stages import fused_mlp
 from irviz.cli.commands import demo_stages
-from irviz.course import mm_relu
 from irviz.course.digits import mlp_params
 from irviz.course.mlp_static import MyModuleStatic
 from irviz.view.figure import Figure
@@ -26,12 +25,6 @@ def folded_layers() -> Any:
 def fusion() -> Figure:
     """Return the diff of FuseOps on the MLP with its weights bound."""
     return fused_mlp().diff("4", "5").figure()
-
-
-def schedule_step() -> Figure:
-    """Return the diff of decompose_reduction in the lecture's schedule."""
-    scheduled = irviz.Session(mm_relu.MyModule).schedule("mm_relu", mm_relu.lecture_schedule)
-    return scheduled.diff("5", "6").figure()
 
 
 def first_difference() -> irviz.Session:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from types import FunctionType
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from xml.etree import ElementTree
@@ -38,7 +39,9 @@ from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
+from irviz.view.module_diff import draw_sign_legend, signs_in
 from irviz.view.slide import (
+    LINE_HEIGHT,
     Panel,
     SlideText,
     TooSmallError,
@@ -57,6 +60,9 @@ _LOOP_WIDTHS = tuple(
     (folding, width) for folding in FOLDINGS for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
 )
 """The widths of loop nests; more is folded where all of it fits at none."""
+_LARGE_TEXT = (19.0, 17.0, 15.5)
+"""Sizes of text, in points, for which rows of a loop nest that did not change are folded."""
+_LEGEND_GAP = 10.0
 
 
 class Shape(NamedTuple):
@@ -178,7 +184,8 @@ class _Drawing:
         for one in ast.walk(tree):
             if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
                 del one.body[0]
-        return without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
+        lines = without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
+        return dedent("\n".join(lines)).splitlines()
 
     def _stages(self) -> Sequence[str]:
         """Return the stages that are drawn."""
@@ -344,15 +351,27 @@ class _Drawing:
         programs = [session.script(stage).text for stage in (before, after)]
         text = SlideText(title, title, found.text(), programs)
 
-        def fit(shown: tuple[Folding, float]) -> Figure:
-            group, (folding, width) = ElementTree.Element("g"), shown
+        def fit(shown: tuple[float, Folding, float]) -> Figure:
+            group, (least, folding, width) = ElementTree.Element("g"), shown
             drawn = draw_loop_nest_diff(
                 group, diff.nests, diff.loops, self.theme, width, folding, words
             )
-            panel = Panel(group, Size(drawn.width, drawn.height))
-            return slide_figure([panel], [], text, self.theme, Size(*one.size), one.min_text)
+            corner = (0.0, drawn.height + _LEGEND_GAP)
+            end = draw_sign_legend(
+                group,
+                signs_in(group),
+                corner,
+                self.theme,
+                partial(say, language=language),
+                has_pale=True,
+            )
+            size = Size(max(drawn.width, end), drawn.height + _LEGEND_GAP + LINE_HEIGHT)
+            panel = Panel(group, size)
+            return slide_figure([panel], [], text, self.theme, Size(*one.size), least)
 
-        return _first_that_fits(fit, _LOOP_WIDTHS)
+        sizes = [*(size for size in _LARGE_TEXT if size > one.min_text), one.min_text]
+        shapes = [(size, *shape) for size in sizes for shape in _LOOP_WIDTHS]
+        return _first_that_fits(fit, shapes)
 
 
 def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -> Figure:

@@ -6,7 +6,7 @@ A picture is before, an arrow with the transform, and after.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -178,8 +178,7 @@ class _Painter:
         group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
         self._titles(size.after, size.width)
-        signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
-        self.signs.update(sign[:1] for sign in signs)
+        self.signs |= signs_in(group)
         self.has_pale = True
         self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
 
@@ -275,24 +274,48 @@ class _Painter:
 
     def legend(self) -> None:
         """Draw a legend of the signs that occur."""
-        group = add(self.picture, "g", "legend")
-        x, y = 0.0, self.y + 6
-        for sign, (_, meaning) in LEGEND.items():
-            if sign in self.signs:
-                size = draw_sign(group, sign, (x, y), self.theme)
-                x += size.width + 6
-                x = self._legend_text(group, meaning, (x, y))
-        if self.has_pale:
-            x = self._legend_text(group, "pale: unchanged", (x, y))
-        self._grow(x, 24.0)
-
-    def _legend_text(self, group: ElementTree.Element, text: str, at: Point) -> float:
-        x, y = at
-        add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
-        return x + text_width(text, _LEGEND_SIZE) + 20
+        corner = (0.0, self.y + 6)
+        width = draw_sign_legend(
+            self.picture, self.signs, corner, self.theme, has_pale=self.has_pale
+        )
+        self._grow(width, 24.0)
 
     def _grow(self, width: float, height: float) -> None:
         self.width, self.y = max(self.width, width), self.y + height
+
+
+def draw_sign_legend(
+    parent: ElementTree.Element,
+    signs: Collection[str],
+    corner: Point,
+    theme: Theme,
+    say: Callable[[str], str] = str,
+    *,
+    has_pale: bool,
+) -> float:
+    """Draw a legend of signs and of pale rows in a line; return its width."""
+    group = add(parent, "g", "legend")
+    start, y = corner
+    x = start
+
+    def write(text: str) -> None:
+        nonlocal x
+        add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, theme.text, "start")
+        x += text_width(text, _LEGEND_SIZE) + 20
+
+    for sign, (_, meaning) in LEGEND.items():
+        if sign in signs:
+            x += draw_sign(group, sign, (x, y), theme).width + 6
+            write(say(meaning))
+    if has_pale:
+        write(say("pale: unchanged"))
+    return x - start
+
+
+def signs_in(picture: ElementTree.Element) -> set[str]:
+    """Return the signs in the picture of a loop nest."""
+    words = (one.text or "" for one in picture.iter("text") if one.get("class") == "sign")
+    return {word[:1] for word in words}
 
 
 def _fitting(text: str, room: float, size: float) -> str:

@@ -360,6 +360,7 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
+        start = min((frame.rect.left for frame in self.scene.frames.values()), default=left - _GAP)
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)
@@ -375,11 +376,15 @@ class _Panel:
         centres = [(y, size.height) for (y, _), size in zip(wanted, sizes, strict=True)]
         for (y, node), size, top in zip(wanted, sizes, _apart(centres, -math.inf), strict=True):
             rect = Rect.at((left, top), size.width, size.height)
-            line = path("M", left, rect.centre[1], "L", left - 2 * _GAP, y)
+            line = path("M", left, rect.centre[1], "L", left - _GAP, y, "L", start, y)
             _draw_leader(picture, line, self.theme)
             draw_node(picture, node, rect, self.theme, self.words.overlay)
             self.shapes[node.id] = rect
             self._grow(rect)
+            if words := self.words.notes.get(node.id):  # below: there is a line at its left
+                place, style = (rect.centre[0], rect.bottom + 14), {"font_weight": "600"}
+                add_text(picture, words, place, CODE_SIZE, self.theme.text, **style)
+                self._grow(Rect.around(place, Size(text_width(words, CODE_SIZE), 8.0)))
 
     def _around(self, node: Node, other: Node) -> Rect:
         """Return the frame of the block of a node, or the node where another is in the block."""
@@ -480,7 +485,8 @@ class _Panel:
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
         """Draw callouts at the right, each beside its node and below the one above."""
-        names = [name for name in self.shapes if name in {*self.words.callouts, *self.words.notes}]
+        beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
+        names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
             return
         boxes = [_Callout.of(name, self.words) for name in names]

@@ -213,7 +213,7 @@ class _Painter:
             below = self.y + 2 * _TITLE_HEIGHT + size.height + arrow.height + 2 * _ARROW_GAP
             starts = (0.0, self.y + _TITLE_HEIGHT), (0.0, below)
             self._title(f"before: {self.titles.before}", (0.0, self.y + 14))
-            self._title(f"after: {self.titles.after}", (0.0, below - _TITLE_HEIGHT + 14))
+            self._title(self.titles.after, (0.0, below - _TITLE_HEIGHT + 14))
             middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
             self._arrow((size.width / 2, middle_y))
             whole = Size(size.width, below + size.height - self.y)
@@ -247,7 +247,7 @@ class _Painter:
         """Write both titles; the first one ends before the second begins, which ends at `end`."""
         self._title(f"before: {self.titles.before}", (0.0, self.y + 14), right - 2 * _ARROW_GAP)
         at = (right, self.y + 14)
-        self._title(f"after: {self.titles.after}", at, max(end - right, _MIN_TITLE))
+        self._title(self.titles.after, at, max(end - right, _MIN_TITLE))
 
     def _title(self, text: str, at: Point, room: float = _MIN_TITLE) -> None:
         text = _fitting(" ".join(text.split()), room, _TITLE_SIZE)

@@ -68,7 +68,7 @@ def shown_selection(state: State, side: Side) -> str:
     if node in view.whole.index:
         return str(view.where(NodeId(node)) or "")
     call = next((one for one in view.graph.index if id_in_callee(one, node) is not None), "")
-    first = (one.id for one in view.graph.nodes if view.around(one.id) == node)
+    first = (one.id for one in view.graph.nodes if node in view.all_around(one.id))
     return str(call or next(first, ""))  # what it is in, or what is in it
 
 

@@ -30,6 +30,7 @@ from irviz.session.session import Session
 from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
+from irviz.view.graph.node_labels import layers_label
 from irviz.view.node_details import module_html, value_html
 from irviz.view.run_results import comparison_summary
 from irviz.view.svg_primitives import visible
@@ -238,12 +239,18 @@ def found_nodes(state: State) -> schema.Found:
 
 def found_lines(nodes: Sequence[Node]) -> list[str]:
     """Return the texts that nodes can be found by, in columns."""
-    width = min(max((len(node.id) for node in nodes), default=0), 24)
-    return [
-        f"{node.id:<{width}}  {node.callee.removeprefix('relax.') or STYLES[node.kind].name:<16}"
-        f"  {node.type_label}"
+    rows = [
+        (
+            node.id,
+            node.callee.removeprefix("relax.") or STYLES[node.kind].name,
+            layers_label(node),
+            node.type_label,
+        )
         for node in nodes
     ]
+    widths = [min(max(map(len, column)), 24) for column in zip(*rows, strict=True)]
+    padded = (map(str.ljust, row, widths) for row in rows)
+    return ["  ".join(filter(None, row)).rstrip() for row in padded]
 
 
 TEXTS: tuple[Derived[[], Any], ...] = (scripts, block_lines, node_source, history, found_nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.errors import NotFoundError
@@ -139,10 +139,14 @@ class StageView:
         """Return the id of the innermost region around a node that can be collapsed, or ""."""
         if node_id in self.closable:  # an expanded call
             return node_id
+        return next(self.all_around(node_id), "")
+
+    def all_around(self, node_id: str) -> Iterator[str]:
+        """Yield the ids of the regions around a node that can be collapsed, the innermost first."""
         index = self.graph.index.get(NodeId(node_id))
         region = self.graph.nodes[index].region if index is not None else None
-        around = (self.graph.regions[one].id for one in regions_around(self.graph.regions, region))
-        return next(filter(None, around), "")
+        regions = self.graph.regions
+        return filter(None, (regions[one].id for one in regions_around(regions, region)))
 
     def name(self, container: str) -> str:
         """Return the name of a region, "" for an unknown one."""

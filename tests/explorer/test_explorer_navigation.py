@@ -11,8 +11,9 @@ from tvm.relax.frontend import nn
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import Apply, Report, Toggle
+from irviz.explorer.actions import Apply, Report, Select, Toggle
 from irviz.explorer.pictures import scene, view_or_none
+from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import RunKey, State
 from irviz.limits import MOST_NODES
@@ -93,6 +94,16 @@ def test_the_latest_that_was_opened_is_open_within_the_limit(modules):
         state = perform(state, Toggle(closed[0]))
         assert len(view_or_none(state, "current").graph.nodes) <= MOST_NODES
     assert closed[0] in view_or_none(state, "current").closable
+
+
+def test_a_selected_group_that_was_opened_is_shown_by_the_first_node_in_it(modules):
+    state = State.of(irviz.Session(modules.unlike(4000)))
+    outer = min(view_or_none(state, "current").openable)
+    state = perform(perform(state, Select(outer)), Toggle(outer))
+    inner = shown_selection(state, "current")
+    assert inner in view_or_none(state, "current").openable
+    state = perform(state, Toggle(inner))
+    assert view_or_none(state, "current").around(shown_selection(state, "current")) == inner
 
 
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):

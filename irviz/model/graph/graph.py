@@ -546,7 +546,7 @@ MOST_FOUND = 200
 
 
 def search_nodes(graph: Graph, words: str) -> tuple[NodeId, ...]:
-    """Return the nodes with every word in their name, operator, callee or type, ignoring case.
+    """Return the nodes with every word in their names, type, layers or attributes, ignoring case.
 
     Nodes whose name or callee is the first word come first, then those whose name or callee starts
     with it; otherwise the order is that of the text. A saved file is searched by the page: by
@@ -566,7 +566,10 @@ def search_nodes(graph: Graph, words: str) -> tuple[NodeId, ...]:
 def search_text(node: Node) -> str:
     """Return what words are looked for in: name, callee and more in lines, all in lower case."""
     callee, operator = (one.removeprefix("relax.") for one in (node.callee, node.operator))
-    return "\n".join((node.name, callee, node.id, operator, node.type_label)).lower()
+    layers = (".".join(part.name for part in layer) for layer in node.layers)
+    attributes = (f"{name}={value}" for name, value in node.attributes)
+    words = (node.name, callee, node.id, operator, node.type_label, *layers, *attributes)
+    return "\n".join(words).lower()
 
 
 def _rank(text: str, word: str) -> int:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.explorer import viewer
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, search_nodes, search_text
+from irviz.model.graph.graph import (
+    Graph,
+    LayerPart,
+    Node,
+    NodeId,
+    NodeKind,
+    search_nodes,
+    search_text,
+)
 
 PAGE = Path(viewer.__file__).parent
 
@@ -72,6 +80,16 @@ def test_the_very_name_comes_first_then_what_begins_with_it_then_the_text_decide
 
 def test_the_page_looks_for_words_in_the_same_text():
     assert [search_text(node(*one[:4])) for one in NODES] == [one[4] for one in NODES]
+
+
+def test_a_node_is_found_by_its_layer_and_by_its_attributes():
+    layer = (LayerPart("layer3", "Sequential"), LayerPart("0", ""), LayerPart("conv1", "Conv2d"))
+    conv = node("lv13", "relax.nn.conv2d")._replace(
+        layers=(layer,), attributes=(("strides", "(2, 2)"),)
+    )
+    whole = graph(node("lv12", "relax.nn.conv2d"), conv)
+    for words in ("layer3.0.conv1", "Layer3 conv2d", "strides=(2,"):
+        assert search_nodes(whole, words) == ("lv13",)
 
 
 def test_nothing_is_found_where_there_are_no_nodes():

@@ -5,7 +5,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { Button } from "./button";
 import { passAfter } from "./flame_keys";
 import type { PassTime } from "./schema";
-import { checkout } from "./stage_actions";
+import { visit } from "./stage_actions";
 import type { State } from "./state";
 
 const share = ({ width }: PassTime) => `${(100 * width).toFixed(1)} %`;
@@ -44,7 +44,7 @@ export function PassTimes({ state }: { state: State }) {
   };
   const goTo = ({ stage }: PassTime) => {
     close();
-    if (stage) checkout(state, stage);
+    if (stage) visit(state, stage);
   };
   const press = (event: KeyboardEvent) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;

@@ -17,7 +17,7 @@ import {
 } from "./rail_rows";
 import type { Side, StageRow } from "./schema";
 import { SIDES, SideMark } from "./side_mark";
-import { canDrop, checkout, compareWith, stageMenu, stepStage } from "./stage_actions";
+import { canDrop, checkout, compareWith, stageMenu, stepStage, visit } from "./stage_actions";
 import type { State } from "./state";
 
 /** The line that the keyboard is at, and the headings that are folded. */
@@ -134,7 +134,7 @@ function StageLine({ state, tree, item, guides }: LineProps<StageItem>) {
       title={row.title + origin}
       onClick={() => {
         tree.at.value = item.key;
-        checkout(state, row.id);
+        visit(state, row.id);
       }}
       onDblClick={() => {
         if (state.can("Rename")) state.renamed.value = row.id;
@@ -264,7 +264,7 @@ function StageTree({ state, words, toEnd }: StageTreeProps) {
       (one) => one instanceof HTMLElement && one.dataset.key === item.key,
     );
     if (line instanceof HTMLElement) line.focus({ preventScroll: true });
-    if ("stage" in item) checkout(state, item.key);
+    if ("stage" in item) visit(state, item.key);
   };
   toEnd.current = (end) =>
     goTo(

@@ -44,21 +44,22 @@ export function swapSides(state: State) {
   checkout(state, reference.stage, current.stage);
 }
 
-/** Show the stage `by` stages further down, of those that are listed, or that changed something.
- *
- * A comparison with the stage before goes along: 8 | 9 becomes 9 | 10.
- */
-export function stepStage(state: State, by: number, skipsSame = false) {
-  const hidesSame = skipsSame || state.hidesSame.peek();
+/** Show a stage. A comparison with the stage before goes along: 8 | 9 becomes 9 | 10. */
+export function visit(state: State, stage: string) {
   const rows = state.rows.peek();
-  const shown = shownNext(state);
-  const items = railItems(rows, { hidesSame, words: "", folded: new Set<string>() });
-  const next = stageBeside(items, shown, by);
-  if (next === undefined) return;
   const parentOf = (stage: string) => rows.find(({ id }) => id === stage)?.parent ?? "";
   const { current, reference } = state.scene.peek();
   const isPair = reference !== null && reference.stage === parentOf(current?.stage ?? "");
-  checkout(state, next, isPair && parentOf(next) ? parentOf(next) : null);
+  checkout(state, stage, isPair && parentOf(stage) ? parentOf(stage) : null);
+}
+
+/** Visit the stage `by` stages further down, of those that are listed, or that changed something. */
+export function stepStage(state: State, by: number, skipsSame = false) {
+  const hidesSame = skipsSame || state.hidesSame.peek();
+  const shown = shownNext(state);
+  const items = railItems(state.rows.peek(), { hidesSame, words: "", folded: new Set<string>() });
+  const next = stageBeside(items, shown, by);
+  if (next !== undefined) visit(state, next);
 }
 
 export const canDrop = (state: State, row: StageRow) =>

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { ViewerMessage } from "../src/schema";
-import { compareWithParent, stepStage } from "../src/stage_actions";
+import { compareWithParent, stepStage, visit } from "../src/stage_actions";
 import type { State } from "../src/state";
 
 /** A chain of stages 0 to 4, of which 2 changed nothing, and what is asked for. */
@@ -48,6 +48,15 @@ test("a comparison with the stage before goes along with a step, another one kee
   const pinned = chain("2", "0");
   stepStage(pinned.state, 1);
   assert.deepEqual(pinned.asked, [checkout("3")]);
+});
+
+test("a comparison with the stage before goes along with a click, too", () => {
+  const pair = chain("1", "0");
+  visit(pair.state, "4");
+  assert.deepEqual(pair.asked, [checkout("4", "3")]);
+  const pinned = chain("2", "0");
+  visit(pinned.state, "4");
+  assert.deepEqual(pinned.asked, [checkout("4")]);
 });
 
 test("the first stage is compared with none, which is said", () => {

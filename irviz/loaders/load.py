@@ -26,11 +26,14 @@ from irviz.loaders.file_limits import (
 )
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
+from irviz.loaders.python_file import NO_MODULE
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
-from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.model.runs.run_result import Origin
 from irviz.worker import answers
+
+_LONGEST_PATH = 4096
+"""That of Linux; no other system allows longer ones by default."""
 
 
 def load(
@@ -61,6 +64,11 @@ def load(
     """
     if missing not in get_args(Missing):
         raise LoadError(f"missing={missing!r} is unknown: give 'error' or 'opaque'")
+    if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_PATH):
+        raise LoadError(
+            f"{brief(source)} is a text, and the path of a file was expected: write it to a .py "
+            "file, and give its path"
+        )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
@@ -223,6 +231,10 @@ def _read(
     return _read_python(text, file, name, kind)
 
 
+_NO_MODULES = "this is not Python", NO_MODULE
+"""What is said of texts that were taken for TVMScript only because they are no other kind."""
+
+
 def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
     from irviz.loaders.python_file import from_python
 
@@ -233,9 +245,9 @@ def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
         text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
     try:
         return from_python(text, title, name)
-    except RefusedError as refusal:
+    except LoadError as refusal:
         is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
-        if is_guess and refusal.reason.startswith("this is not Python"):
+        if is_guess and any(words in str(refusal) for words in _NO_MODULES):
             raise LoadError(
                 f"{title} is not a kind of file that irviz reads: give {READABLE}"
             ) from refusal

@@ -81,7 +81,10 @@ def _imported(
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
         try:
             if model.ir_version < _OLDEST:
-                raise ValueError(f"Model IR version {model.ir_version} not supported")
+                raise ValueError(
+                    f"it is of IR version {model.ir_version}, and the oldest that is read is "
+                    f"{_OLDEST}: export it again, with a newer ONNX"
+                )
             mod = importer.from_onnx(model.graph, next(opsets, 1))
         except MemoryError:
             raise
@@ -430,7 +433,8 @@ def _places(locations: list[str], folder: Path | None) -> list[Path]:
             )
         if not place.is_file():
             raise FileError(
-                f"wants weights from {brief(location)}, and its folder has no such file"
+                f"wants weights from {brief(location)}, and its folder has no such file: put it "
+                "there"
             )
         places.append(place)
     return places

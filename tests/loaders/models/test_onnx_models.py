@@ -347,7 +347,9 @@ def test_what_is_no_model_is_said(tmp_path, content, words):
 def test_an_old_version_is_said():
     old = model()
     old.ir_version = 2
-    with pytest.raises(LoadError, match="Model IR version 2 not supported"):
+    with pytest.raises(
+        LoadError, match="of IR version 2, and the oldest that is read is 3: export"
+    ):
         load(old)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from irviz.errors import LoadError
-from irviz.ir.torch_calls import operator_name
+from irviz.ir.framework_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
 from irviz.loaders.models.imported_layers import place_words

@@ -4,7 +4,12 @@ import math
 
 import pytest
 
-from irviz.ir.torch_calls import called_operator, operator_name, read_arguments, written_arguments
+from irviz.ir.framework_calls import (
+    called_operator,
+    operator_name,
+    read_arguments,
+    written_arguments,
+)
 
 CONSTANTS = {"torch.float32": "the dtype"}
 

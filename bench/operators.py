@@ -395,7 +395,11 @@ def _case_finding(case: Any) -> Finding:
     inputs, outputs = ([np.asarray(one) for one in each] for each in case.data_sets[0])
     names = [one.name for one in case.model.graph.input]
     given = dict(zip(names, inputs, strict=False)) or None
-    return judged(lambda missing: irviz.load(case.model, inputs=given, missing=missing), outputs)
+    return judged(
+        lambda missing: irviz.load(case.model, inputs=given, missing=missing),
+        outputs,
+        is_random=case.model.graph.node[0].op_type == "Bernoulli",
+    )
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -466,7 +470,8 @@ def main() -> int:
     wrong = sum(one[Verdict.WRONG] for one in counts.values())
     print(_counted(counts))
     print(
-        f"right or by framework: {good} of {len(operators)}, at least {SHARE:.0%}; wrong: {wrong}, none"
+        f"right or by framework: {good} of {len(operators)}, at least {SHARE:.0%}; "
+        f"wrong: {wrong}, none"
     )
     if options.write:
         options.write.write_text(_page(found, counts), encoding="utf-8")

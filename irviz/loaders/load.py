@@ -57,7 +57,7 @@ def load(
         dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
             them.
         missing: What to do with calls that TVM's importer does not support: "error", or "opaque" to
-            import them as calls without a definition.
+            import them as calls that torch or ONNX computes, or that have no definition.
 
     Raises:
         LoadError: No module can be loaded.

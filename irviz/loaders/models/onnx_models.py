@@ -161,6 +161,8 @@ def watch(
 
 
 def _count(result: relax.Expr) -> int:
+    if isinstance(result, relax.Tuple):
+        return len(result.fields)
     return len(result.ty.fields) if isinstance(result.ty, relax.TupleType) else 1
 
 
@@ -220,7 +222,8 @@ def _described(node: onnx.NodeProto) -> str:
 
 
 def _callee(node: onnx.NodeProto) -> str:
-    return ONNX_PREFIX + ".".join(filter(None, (node.domain.removeprefix("ai.onnx"), node.op_type)))
+    is_own = node.domain in ("", "ai.onnx")
+    return f"{ONNX_PREFIX}{'' if is_own else f'{node.domain}.'}{node.op_type}"
 
 
 def _opaque_call(
@@ -256,7 +259,12 @@ def _opaque_call(
         args = [None if one is None else _Operand(f"{REAL}{next(names)}") for one in inputs]
         attributes = {one.name: _plain(one) for one in node.attribute}
         named = {**attributes, "opset": opset, "outputs": outputs}
-        text = written_arguments(args, named, lambda one: one if isinstance(one, _Operand) else "")
+        try:
+            text = written_arguments(
+                args, named, lambda one: one if isinstance(one, _Operand) else ""
+            )
+        except ValueError as failure:
+            raise LoadError(f"{_described(node)} cannot be opaque: {failure}") from failure
         operands = [_tensor(importer.bb, one) for one in operands] + [ir.StringImm(text)]
     made = emitted_call(
         importer.bb,

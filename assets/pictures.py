@@ -6,7 +6,7 @@ from typing import Any
 
 import irviz
 from assets.moving_stages import fused_mlp
-from irviz.cli.commands import demo_stages
+from irviz.cli.main import demo_stages
 from irviz.course import mm_relu
 from irviz.view.figure import Figure
 

@@ -85,6 +85,7 @@ def on_post_template(output: str, *, template_name: str, **_: object) -> str:
 
 def _without_requests(output: str, name: str, own: str) -> str:
     html = output.replace("https://unpkg.com/iframe-worker/shim", own)
+    html = html.replace('role="dialog"', 'role="dialog" aria-label="Search"')
     if request := _REQUEST.search(html):
         raise PluginError(f"{name} would load something from the web: {request[0]}")
     return html

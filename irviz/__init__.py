@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from irviz.model.runs.run_result import RunResult as RunResult
     from irviz.model.runs.trace import Divergence as Divergence
     from irviz.model.runs.trace import Trace as Trace
-    from irviz.runtime.run import CallInputs as CallInputs
-    from irviz.runtime.run import RunConfig as RunConfig
+    from irviz.runtime.call_inputs import CallInputs as CallInputs
     from irviz.runtime.run import forget_kernels as forget_kernels
+    from irviz.runtime.run_config import RunConfig as RunConfig
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.node_history import Blame as Blame
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
     from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
-    from irviz.session.reduce import Reduction as Reduction
-    from irviz.session.reduce import reduce as reduce
+    from irviz.session.reduce_module import Reduction as Reduction
+    from irviz.session.reduce_module import reduce as reduce
     from irviz.session.run_stages import DivergenceReport as DivergenceReport
     from irviz.session.session import Session as Session
     from irviz.session.stage_view import ViewState as ViewState
@@ -72,22 +72,22 @@ if TYPE_CHECKING:
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
     from irviz.view.pass_times import PassTimes as PassTimes
-    from irviz.view.text.run_results import ErrorTable as ErrorTable
-    from irviz.view.text.run_results import StageTable as StageTable
-    from irviz.view.text.run_results import TimingTable as TimingTable
+    from irviz.view.run_results import ErrorTable as ErrorTable
+    from irviz.view.run_results import StageTable as StageTable
+    from irviz.view.run_results import TimingTable as TimingTable
 
 
 # TVM takes a second to load: each name is imported when it is first used.
 _LAZY = {
     "Blame": "irviz.session.node_history:Blame",
     "Bisection": "irviz.session.bisect:Bisection",
-    "CallInputs": "irviz.runtime.run:CallInputs",
+    "CallInputs": "irviz.runtime.call_inputs:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
     "Divergence": "irviz.model.runs.trace:Divergence",
     "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
-    "ErrorTable": "irviz.view.text.run_results:ErrorTable",
+    "ErrorTable": "irviz.view.run_results:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
     "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
@@ -96,13 +96,13 @@ _LAZY = {
     "PassTimes": "irviz.view.pass_times:PassTimes",
     "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
     "Recording": "irviz.transforms.recording:Recording",
-    "Reduction": "irviz.session.reduce:Reduction",
-    "RunConfig": "irviz.runtime.run:RunConfig",
+    "Reduction": "irviz.session.reduce_module:Reduction",
+    "RunConfig": "irviz.runtime.run_config:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
     "Stage": "irviz.transforms.stage:Stage",
-    "StageTable": "irviz.view.text.run_results:StageTable",
-    "TimingTable": "irviz.view.text.run_results:TimingTable",
+    "StageTable": "irviz.view.run_results:StageTable",
+    "TimingTable": "irviz.view.run_results:TimingTable",
     "Tolerance": "irviz.model.runs.array_diff:Tolerance",
     "Trace": "irviz.model.runs.trace:Trace",
     "ViewState": "irviz.session.stage_view:ViewState",
@@ -118,7 +118,7 @@ _LAZY = {
     "library": "irviz.transforms.kernels.library",
     "load": "irviz.session.open_session:load",
     "record": "irviz.explorer.explorer:record",
-    "reduce": "irviz.session.reduce:reduce",
+    "reduce": "irviz.session.reduce_module:reduce",
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
     "save_html": "irviz.explorer.html_file:save_html",

@@ -28,6 +28,10 @@ def test_importing_irviz_loads_nothing_heavy() -> None:
     assert loaded_by("import irviz").isdisjoint(heavy)
 
 
+def test_a_page_is_served_before_tvm_and_numpy_are_loaded() -> None:
+    assert loaded_by("import irviz.cli.page_server").isdisjoint({"tvm", "numpy", "ipywidgets"})
+
+
 def test_using_irviz_loads_no_framework_and_no_plotting() -> None:
     loaded = loaded_by("import irviz; irviz.explore, irviz.draw, irviz.Session, irviz.library")
     by_tvm = loaded_by("import tvm.relax")  # it loads torch by itself, where that is installed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import irviz
-from irviz.atomic_write import atomic_write
+from irviz.safe_files import atomic_write
 
 
 def write(path, text):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from irviz.private_folder import open_private_folder, private_folder, say_not_kept
+from irviz.safe_files import open_private_folder, private_folder, say_not_kept
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 

@@ -43,7 +43,7 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketHandler
 
-from irviz.cli.commands import FAILURES, failure_words
+from irviz.cli.main import FAILURES, failure_words
 from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import START, PageRequest, interruptible, offered_forks
 from irviz.cli.page_listener import BACKLOG, REFUSED, Listener

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import platformdirs
 
-from irviz.atomic_write import atomic_write
-from irviz.cli.commands import demo_session
+from irviz.cli.main import demo_session
 from irviz.cli.page_launcher import DEMO
 from irviz.errors import SaveError
-from irviz.private_folder import private_folder, say_not_kept
+from irviz.safe_files import atomic_write, private_folder, say_not_kept
 
 if TYPE_CHECKING:
     from irviz.session.session import Session

@@ -20,11 +20,10 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
-from irviz.explorer.panels.inputs_panel import InputsPanel
 from irviz.explorer.panels.panel import Panel, ReadersChanges, classed
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
 from irviz.explorer.panels.profile_panel import BisectionPanel, MemoryPanel, StepTiming, TimingPanel
-from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
+from irviz.explorer.panels.run_panel import InputsPanel, LimitsPanel, RunButton, RunPanel
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel

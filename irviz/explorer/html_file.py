@@ -17,7 +17,6 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import RunError
 from irviz.explorer import actions
 from irviz.explorer.pictures import graph_or_none, view_or_none
@@ -28,19 +27,7 @@ from irviz.explorer.script_data import blamed_lines, block_lines_of, script_data
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.stage_rows import iter_change_counts, stage_rows
 from irviz.explorer.state import Clipboard, Runs, Selection, Side, State
-from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import (
-    BlockLines,
-    Details,
-    Picture,
-    RecordedView,
-    Recording,
-    Scene,
-    Script,
-    SearchedNode,
-    ToggledView,
-    ViewerTraits,
-)
+from irviz.explorer.viewer import STATIC, schema
 from irviz.explorer.viewer_traits import (
     details,
     found_lines,
@@ -51,16 +38,17 @@ from irviz.explorer.viewer_traits import (
 )
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import OPERATION_SECONDS
-from irviz.model.graph.neighbourhood import MOST_FOUND, search_text
+from irviz.model.graph.graph import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest
+from irviz.safe_files import atomic_write, target_path
 from irviz.session.opened_file_limits import limited_together
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
-from irviz.view.values.charts import HISTOGRAM, draw_chart, fitting_charts
+from irviz.view.value_charts import HISTOGRAM, draw_chart, fitting_charts
 
 SUFFIX = ".html"
 _LONG = 100
@@ -229,7 +217,7 @@ class _Charts:
         return self._drawn[summary.digest]
 
 
-def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, Recording]:
+def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, schema.Recording]:
     """Return the stages, pictures, comparisons with the stage before, texts, and values.
 
     Every stage is recorded with each of its functions, alone and next to its parent; values are
@@ -239,9 +227,9 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     start = replace(state, has_script=True, selection=Selection(), search="", tab="Node")
     start = replace(start, message=None, question=None, jobs=Jobs(), clipboard=Clipboard())
     start = replace(start, making=None, applying="", drawing="")
-    views: dict[str, RecordedView] = {}
+    views: dict[str, schema.RecordedView] = {}
     charts = _Charts(room.charts)
-    found: list[Details] = []
+    found: list[schema.Details] = []
     count = len(state.session.stages)
     states: dict[str, State] = {}
     for one in chain([start], _states(start)):
@@ -279,7 +267,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
         **viewer_data(start),
         **views[scene_key(start)],
         "blockLines": _block_lines(shown_states),
-        "panes": ViewerTraits.panes,
+        "panes": schema.ViewerTraits.panes,
         "height": 0,
         "still": "",
         "tabs": [],
@@ -299,7 +287,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, R
     }
 
 
-def _view(state: State) -> RecordedView:
+def _view(state: State) -> schema.RecordedView:
     return {
         "rows": stage_rows(state),
         "functions": functions(state),
@@ -327,13 +315,13 @@ def _others(states: Sequence[State]) -> Iterator[tuple[str, State]]:
 
 
 def _searched(
-    states: Iterable[State], views: Iterable[RecordedView]
-) -> dict[str, list[SearchedNode]]:
+    states: Iterable[State], views: Iterable[schema.RecordedView]
+) -> dict[str, list[schema.SearchedNode]]:
     """Return the nodes that were drawn of each stage by itself, in the order of the text."""
     drawn: defaultdict[str, set[str]] = defaultdict(set)
     for view in views:
         drawn[view["scene"]["key"]].update((view["scene"]["current"] or {"nodes": ()})["nodes"])
-    found: dict[str, list[SearchedNode]] = {}
+    found: dict[str, list[schema.SearchedNode]] = {}
     for state in states:
         graph = None if state.reference else graph_or_none(state.stage, state.function)
         if graph is not None:
@@ -345,12 +333,12 @@ def _searched(
     return found
 
 
-def _scripts(state: State, room: int) -> Generator[str, None, list[Script]]:
+def _scripts(state: State, room: int) -> Generator[str, None, list[schema.Script]]:
     """Return the texts of all stages, with the passes that last changed their lines.
 
     As many functions as there is room for are translated to NumPy.
     """
-    found: dict[str, Script] = {}
+    found: dict[str, schema.Script] = {}
     stages = state.session.stages
     for stage in sorted(stages, key=lambda one: one.id != state.stage_id):
         yield f"text of stage {stage.id}"
@@ -362,9 +350,9 @@ def _scripts(state: State, room: int) -> Generator[str, None, list[Script]]:
     return [found[stage.id] for stage in stages]
 
 
-def _block_lines(states: Iterable[State]) -> BlockLines:
+def _block_lines(states: Iterable[State]) -> schema.BlockLines:
     """Return the lines of all PrimFuncs that are shown."""
-    found: BlockLines = {}
+    found: schema.BlockLines = {}
     for state in states:
         lines = block_lines_of(state.stage, state.function)
         if lines:
@@ -394,14 +382,14 @@ def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
 
 
 def _toggled(
-    states: Sequence[State], charts: _Charts, views: Mapping[str, RecordedView], room: int
-) -> Generator[str, None, tuple[list[ToggledView], list[Details]]]:
+    states: Sequence[State], charts: _Charts, views: Mapping[str, schema.RecordedView], room: int
+) -> Generator[str, None, tuple[list[schema.ToggledView], list[schema.Details]]]:
     """Return the views with one container expanded, then those with one collapsed, with details.
 
     Earlier states come first, while there is room.
     """
-    toggled: list[ToggledView] = []
-    found: list[Details] = []
+    toggled: list[schema.ToggledView] = []
+    found: list[schema.Details] = []
     for state, container in (
         *((one, each) for one in states for each in _containers(one, "openable")),
         *((one, each) for one in states for each in _containers(one, "closable")),
@@ -430,17 +418,20 @@ def _containers(state: State, kind: Literal["openable", "closable"]) -> list[str
 
 
 def _details(
-    state: State, charts: _Charts, known: Mapping[str, RecordedView], before: Scene | None = None
-) -> list[Details]:
+    state: State,
+    charts: _Charts,
+    known: Mapping[str, schema.RecordedView],
+    before: schema.Scene | None = None,
+) -> list[schema.Details]:
     """Return the details of each node of the pictures, and those for no selection.
 
     A comparison only has details that are missing in the scenes of its single stages (`known`); a
     scene with something expanded only has those missing in the scene `before`.
     """
     scene = scene_data(state)
-    sides: tuple[tuple[Side, Picture | None], ...]
+    sides: tuple[tuple[Side, schema.Picture | None], ...]
     sides = (("current", scene["current"]), ("reference", scene["reference"]))
-    found: list[Details] = []
+    found: list[schema.Details] = []
     for side, picture in sides:
         if picture is None:
             continue

@@ -45,7 +45,7 @@ from irviz.session.bisect import Bisection
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
-from irviz.view.text.run_results import TimingTable, node_path
+from irviz.view.run_results import TimingTable, node_path
 
 _CHOICES = (
     *(actions.Checkout, actions.Compare, actions.Focus),

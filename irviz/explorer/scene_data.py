@@ -19,15 +19,7 @@ from irviz.explorer.pictures import (
     view_or_none,
 )
 from irviz.explorer.state import Side, State, derived
-from irviz.explorer.viewer.schema import (
-    Change,
-    Group,
-    LegendEntry,
-    Loops,
-    NodeFacts,
-    Picture,
-    Scene,
-)
+from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import prim_funcs
 from irviz.model.diff.diff_result import (
     BlockDiff,
@@ -38,17 +30,8 @@ from irviz.model.diff.diff_result import (
     node_summary,
 )
 from irviz.model.folding.expansion import repeat_copies
-from irviz.model.graph.graph import (
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    Region,
-    RegionKind,
-    Resolution,
-    common_layer,
-    layer_name,
-)
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, RegionKind, Resolution
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.trace import Trace
 from irviz.session.opened_file_limits import limited
@@ -59,12 +42,12 @@ from irviz.session.stage_diff import diff_stages
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_number
+from irviz.view.diff_text import block_words
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.loop_nest_figure import draw_loops
+from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, svg_document, svg_text, visible
-from irviz.view.text.details import Facts, constant_facts, copies_html, node_html
-from irviz.view.text.diff_text import block_words
 from irviz.view.theme import STYLES, get_theme, node_style
 
 # --- The loops of a PrimFunc: its nest, or what became of it between two stages -------------------
@@ -85,9 +68,9 @@ _SIGNS = {
 class LoopPicture(NamedTuple):
     """What is shown of loops, and in a comparison what differs."""
 
-    shown: Loops
+    shown: schema.Loops
     summary: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[schema.Change, ...] = ()
 
 
 @derived(lambda state: (state.stage, state.stage_of("reference"), state.function))
@@ -120,7 +103,7 @@ def _drawn_loops(state: State) -> LoopPicture:
     drawn = draw_loops(
         nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
     )
-    shown: Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
+    shown: schema.Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
     if diff is None:
         return LoopPicture(shown)
     changed = [one for one in loops.blocks if one.change is not LoopChange.SAME] if loops else []
@@ -165,7 +148,9 @@ def _nodes_of_nest(stage: Stage, nest: LoopNest) -> Mapping[str, str]:
     return found
 
 
-def _block_change(block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str]) -> Change:
+def _block_change(
+    block: BlockDiff, before: Mapping[str, str], after: Mapping[str, str]
+) -> schema.Change:
     def nodes(ids: Sequence[str], known: Mapping[str, str]) -> list[str]:
         return list(dict.fromkeys(known[one] for one in ids if known.get(one)))
 
@@ -194,7 +179,7 @@ _THEME = get_theme("page")
         *(*dimmed(state, "current"), "", *(dimmed(state, "reference") if state.reference else ())),
     )
 )
-def scene_data(state: State) -> Scene:
+def scene_data(state: State) -> schema.Scene:
     """Return the scene; `moved` is left to the caller, who knows what was shown before."""
     both, loops = compared(state), loop_picture(state)
     views = [view_or_none(state, "current")]
@@ -224,7 +209,7 @@ def scene_key(state: State) -> str:
     return f"{state.function}/{state.stage_id}/{state.reference}"
 
 
-def picture(state: State, side: Side) -> Picture:
+def picture(state: State, side: Side) -> schema.Picture:
     """Return the picture of a side with the facts of its nodes, or why it cannot be drawn."""
     drawn = scene(state, side)
     stage_id, label, facts = caption(state, side)
@@ -244,7 +229,7 @@ def picture(state: State, side: Side) -> Picture:
     }
 
 
-def _groups(graph: Graph) -> dict[str, Group]:
+def _groups(graph: Graph) -> dict[str, schema.Group]:
     """Return the expanded groups, by id."""
 
     def parent(region: Region) -> str:
@@ -261,7 +246,7 @@ def _groups(graph: Graph) -> dict[str, Group]:
     }
 
 
-def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
+def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
     """Return the facts of each drawn node, in the order of the text."""
     view, stage = view_or_none(state, side), state.stage_of(side)
     if view is None or stage is None:
@@ -280,7 +265,7 @@ def _nodes(state: State, side: Side) -> dict[str, NodeFacts]:
             (name, one.marks[group].text) for name, one in overlays.items() if group in one.marks
         ]
 
-    found: dict[str, NodeFacts] = {}
+    found: dict[str, schema.NodeFacts] = {}
     for shown in view.graph.nodes:
         function, inner, _ = view.locate(shown.id)
         graph = whole(function)
@@ -357,7 +342,7 @@ def _part(state: State) -> str:
 # --- what differs ------------------------------------------------------------------------------
 
 
-def _changes(both: ComparedViews) -> Iterable[Change]:
+def _changes(both: ComparedViews) -> Iterable[schema.Change]:
     """Return what became of nodes, in the order of the text, with similar changes merged."""
     known: set[tuple[object, ...]] = set()
     for diff in both.diff.changed_nodes:
@@ -403,7 +388,9 @@ def _summary(both: ComparedViews | Exception | None) -> str:
 # --- the legend --------------------------------------------------------------------------------
 
 
-def _legend(views: Sequence[StageView], changes: Sequence[Change]) -> list[LegendEntry]:
+def _legend(
+    views: Sequence[StageView], changes: Sequence[schema.Change]
+) -> list[schema.LegendEntry]:
     """Explain the kinds of nodes and the signs of changes in the pictures."""
     kinds: dict[object, Node] = {}
     for view in views:
@@ -421,7 +408,7 @@ _RESOLUTIONS = {
 }
 
 
-def _kind_entry(node: Node) -> LegendEntry:
+def _kind_entry(node: Node) -> schema.LegendEntry:
     style = node_style(node)
     root = svg_document(_SAMPLE, "sample", "", _THEME)
     fill, stroke = _THEME.colours[style.colour]
@@ -431,7 +418,7 @@ def _kind_entry(node: Node) -> LegendEntry:
     return {"sample": _sample(root), "words": known or style.name}
 
 
-def _sign_entry(sign: str) -> LegendEntry:
+def _sign_entry(sign: str) -> schema.LegendEntry:
     root = svg_document(_SAMPLE, "sample", "", _THEME)
     draw_sign(root, sign, (1, 0), _THEME)
     return {"sample": _sample(root), "words": LEGEND[sign][1]}

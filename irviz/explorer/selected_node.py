@@ -31,8 +31,8 @@ from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
 from irviz.view.graph.node_labels import layers_label
-from irviz.view.text.details import loop_nest_html, source_html
-from irviz.view.text.run_results import node_path
+from irviz.view.node_details import loop_nest_html, source_html
+from irviz.view.run_results import node_path
 
 REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
 """Kinds of nodes whose callees can be replaced."""

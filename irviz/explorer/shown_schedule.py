@@ -11,19 +11,8 @@ from irviz.explorer.selected_node import location
 from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
 from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
-from irviz.model.loop_nest import (
-    Block,
-    BlockAddress,
-    Loop,
-    LoopKind,
-    LoopNest,
-    LoopNode,
-    ScheduleAddress,
-    innermost_node,
-    schedule_addresses,
-    walk,
-)
-from irviz.runtime.run_jobs import prim_func_sizes
+from irviz.model import loop_nest
+from irviz.runtime.run import prim_func_sizes
 from irviz.session.schedule_times import ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
@@ -75,7 +64,7 @@ def schedule_trace(state: State) -> ScheduleTrace:
     return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
 
 
-def nest(state: State) -> LoopNest:
+def nest(state: State) -> loop_nest.LoopNest:
     """Return the loops of the PrimFunc; those that are drawn are known already."""
     found = nest_of(state.stage, prim_func(state))
     assert found is not None, "the stage has a PrimFunc"
@@ -83,9 +72,9 @@ def nest(state: State) -> LoopNest:
 
 
 @derived(lambda state: (nest(state),))
-def loop_addresses(state: State) -> Mapping[str, ScheduleAddress]:
+def loop_addresses(state: State) -> Mapping[str, loop_nest.ScheduleAddress]:
     """Return the addresses of the loops and blocks that steps can be applied to, by their ids."""
-    return schedule_addresses(nest(state))
+    return loop_nest.schedule_addresses(nest(state))
 
 
 # --- what is chosen ----------------------------------------------------------------------------
@@ -114,7 +103,7 @@ def chosen_loops(state: State) -> tuple[str, ...]:
 
 
 @derived(lambda state: (state.stage, prim_func(state), chosen_loops(state)))
-def chosen_addresses(state: State) -> tuple[ScheduleAddress, ...]:
+def chosen_addresses(state: State) -> tuple[loop_nest.ScheduleAddress, ...]:
     """Return the addresses of what is chosen."""
     chosen = chosen_loops(state)
     return tuple(loop_addresses(state)[one] for one in chosen) if chosen else ()
@@ -141,10 +130,10 @@ def refused_loops(state: State) -> list[str]:
     if not isinstance(refused, IllegalStepError):
         return []
     loops = nest(state)
-    marks = [one for path in refused.paths if (one := innermost_node(loops, path))]
-    there = {node.id: node for node in walk(loops)}
-    if marks and not any(isinstance(there[one], Loop) for one in marks):
-        marks += [one for one in chosen_loops(state) if isinstance(there[one], Loop)]
+    marks = [one for path in refused.paths if (one := loop_nest.innermost_node(loops, path))]
+    there = {node.id: node for node in loop_nest.walk(loops)}
+    if marks and not any(isinstance(there[one], loop_nest.Loop) for one in marks):
+        marks += [one for one in chosen_loops(state) if isinstance(there[one], loop_nest.Loop)]
     return marks
 
 
@@ -214,7 +203,7 @@ def _read(kind: ArgumentKind, text: str) -> object:
         return None
     if kind is ArgumentKind.BLOCKS:
         names = [name.strip() for name in text.split(",") if name.strip()]
-        return [BlockAddress(name) for name in names] or None
+        return [loop_nest.BlockAddress(name) for name in names] or None
     if kind in (ArgumentKind.TEXT, ArgumentKind.CHOICE):
         return text
     if kind in (ArgumentKind.FACTORS, ArgumentKind.NUMBERS):
@@ -234,7 +223,7 @@ def _read(kind: ArgumentKind, text: str) -> object:
 def schedule_data(state: State) -> Schedule:
     """Return what can be done with what is chosen, as the page shows it: the legal steps first."""
     chosen, offers, key = chosen_loops(state), step_offers(state), steps_offered_key(state)
-    nodes = {node.id: node for node in walk(nest(state))} if chosen else {}
+    nodes = {node.id: node for node in loop_nest.walk(nest(state))} if chosen else {}
     titles = [_title(nodes[one]) for one in chosen]
     names = dict.fromkeys(one.step.primitive for one in offers)
     steps = [_offered([one for one in offers if one.step.primitive == name]) for name in names]
@@ -275,22 +264,24 @@ def _field(parameter: PrimitiveParameter, tried: object) -> StepField:
     }
 
 
-def _title(node: LoopNode) -> str:
+def _title(node: loop_nest.LoopNode) -> str:
     match node:
-        case Loop(variable=name):
+        case loop_nest.Loop(variable=name):
             return f"loop {name}"
-        case Block(name=name):
+        case loop_nest.Block(name=name):
             return f"block {name}"
     return ""
 
 
-def _facts(node: LoopNode) -> str:
+def _facts(node: loop_nest.LoopNode) -> str:
     match node:
-        case Loop():
+        case loop_nest.Loop():
             notes = [f"extent {node.extent}", *(kind.value for kind in node.axes)]
-            notes += [] if node.kind is LoopKind.SERIAL else [node.kind.value, node.thread]
+            notes += (
+                [] if node.kind is loop_nest.LoopKind.SERIAL else [node.kind.value, node.thread]
+            )
             return " · ".join(filter(None, notes))
-        case Block():
+        case loop_nest.Block():
             buffers = {"reads": node.reads, "writes": node.writes}
             return " · ".join(
                 f"{verb} {', '.join(dict.fromkeys(one.buffer for one in those))}"

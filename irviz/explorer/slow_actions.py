@@ -19,8 +19,7 @@ from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import MOST_NODES
 from irviz.model.folding.expansion import reveal
-from irviz.model.graph.graph import NodeId, call_path
-from irviz.model.graph.neighbourhood import AFTER, BEFORE
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session

@@ -21,8 +21,8 @@ from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
+from irviz.view.run_results import RunBadge, run_answer, run_badge
 from irviz.view.svg_primitives import visible
-from irviz.view.text.run_results import RunBadge, run_answer, run_badge
 
 
 @dataclass(frozen=True)

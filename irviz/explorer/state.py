@@ -28,7 +28,7 @@ from irviz.session.stage_view import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.stage import Stage, Transform
-from irviz.view.text.run_results import TimingTable
+from irviz.view.run_results import TimingTable
 
 Side = Literal["current", "reference"]
 """One of the two pictures: that of the current stage, or of the one that it is compared with."""

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from irviz.errors import error_summary
 from irviz.explorer import actions
 from irviz.explorer.actions import Action, Changed, Say, SetField
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
 from irviz.explorer.slow_actions import SLOW, change_name, changed_session, draw
 from irviz.explorer.state import State
-from irviz.runtime.run import error_summary
 from irviz.session.session import Session
 
 Subscriber = Callable[[State, State], None]

@@ -20,20 +20,9 @@ from irviz.explorer.selected_node import (
 from irviz.explorer.shown_schedule import schedule_data
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
-from irviz.explorer.viewer.schema import (
-    WRITTEN,
-    Clipboard,
-    ColourChoice,
-    Details,
-    Found,
-    FunctionRow,
-    PassTime,
-    Selection,
-    Status,
-)
+from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents
-from irviz.model.graph.graph import Node
-from irviz.model.graph.neighbourhood import MOST_FOUND, search_nodes
+from irviz.model.graph.graph import MOST_FOUND, Node, search_nodes
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
@@ -41,9 +30,9 @@ from irviz.session.session import Session
 from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
+from irviz.view.node_details import module_html, value_html
+from irviz.view.run_results import comparison_summary
 from irviz.view.svg_primitives import visible
-from irviz.view.text.details import module_html, value_html
-from irviz.view.text.run_results import comparison_summary
 from irviz.view.theme import STYLES
 
 _MOST_FUNCTIONS = 2000
@@ -103,11 +92,13 @@ def picture_data(state: State) -> dict[str, object]:
         "colours": _COLOURS,
         "colour": state.colour_by or "",
         "clipboard": _clipboard(state),
-        **{name: getattr(state, field) for name, field in WRITTEN.items()},
+        **{name: getattr(state, field) for name, field in schema.WRITTEN.items()},
     }
 
 
-_COLOURS: list[ColourChoice] = [{"kind": kind, "label": label} for kind, label in OVERLAYS.items()]
+_COLOURS: list[schema.ColourChoice] = [
+    {"kind": kind, "label": label} for kind, label in OVERLAYS.items()
+]
 
 
 def title(session: Session) -> str:
@@ -118,12 +109,12 @@ def title(session: Session) -> str:
 
 
 @derived(lambda state: (state.stage.module, _function_changes(state)))
-def functions(state: State) -> list[FunctionRow]:
+def functions(state: State) -> list[schema.FunctionRow]:
     """Return the functions that can be drawn, with what became of them."""
     kinds = {one.name: one.kind for one in contents(state.stage.module).functions}
     names = state.session.functions[:_MOST_FUNCTIONS]
     known = _function_changes(state) or {}
-    rows: list[FunctionRow] = []
+    rows: list[schema.FunctionRow] = []
     for name in names:
         words, count = known.get(name, ("", -1))
         kind = _kind(kinds.get(name, ""))
@@ -164,7 +155,7 @@ def marked(state: State) -> list[str]:
     return [] if state.preview is None or view is None else view.marks(state.preview.nodes)
 
 
-def _selection(state: State) -> Selection:
+def _selection(state: State) -> schema.Selection:
     side = state.selection.side
     return {"node": shown_selection(state, side), "side": side}
 
@@ -185,7 +176,7 @@ def details(
     state: State,
     charts: Callable[[NodeValue], str] | None = None,
     has_history: bool = True,
-) -> Details:
+) -> schema.Details:
     """Return code and history of the selected node, or describe the module if there is none.
 
     With `charts`, which draws values, the details include its value, which a form shows in a
@@ -219,7 +210,7 @@ def details(
 
 
 @derived(lambda state: (state.search, state.stage, state.function))
-def found_nodes(state: State) -> Found:
+def found_nodes(state: State) -> schema.Found:
     """Return the nodes that match the words, those of the current function first."""
     words = state.search.strip()
     others = [name for name in state.session.functions if name != state.function]
@@ -259,7 +250,7 @@ TEXTS: tuple[Derived[[], Any], ...] = (scripts, block_lines, node_source, histor
 """What takes long of the traits of texts."""
 
 
-def status_data(state: State) -> Status:
+def status_data(state: State) -> schema.Status:
     """Return the last message, the running jobs, and the pending question."""
     said, question, jobs, making = _said(state), state.question, state.jobs, state.making
     asked = ""
@@ -319,7 +310,7 @@ def _verdict(state: State) -> str:
 
 
 @derived(lambda state: (state.session,))
-def _times(state: State) -> list[PassTime]:
+def _times(state: State) -> list[schema.PassTime]:
     """Return the flame graph of the recorded passes, [] if there are none."""
     stages = state.session.stages
     if all(stage.seconds is None for stage in stages):
@@ -342,5 +333,5 @@ def _times(state: State) -> list[PassTime]:
     ]
 
 
-def _clipboard(state: State) -> Clipboard:
+def _clipboard(state: State) -> schema.Clipboard:
     return {"text": state.clipboard.text, "serial": state.clipboard.serial}

@@ -15,14 +15,7 @@ from irviz.figures.declaration import say
 from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
-from irviz.view.slide import (
-    CODE_SIZE,
-    LINE_HEIGHT,
-    Mark,
-    Panel,
-    draw_code,
-    wrapped,
-)
+from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, ground_colours
 

@@ -37,14 +37,7 @@ from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
-from irviz.view.slide import (
-    Panel,
-    SlideText,
-    TooSmallError,
-    draw_code,
-    slide_figure,
-    wrapped,
-)
+from irviz.view.slide import Panel, SlideText, TooSmallError, draw_code, slide_figure, wrapped
 from irviz.view.slide_graph import GraphWords, draw_graph_panel
 from irviz.view.svg_primitives import Size
 from irviz.view.theme import Theme, slide_theme

@@ -33,7 +33,7 @@ def prim_funcs(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
 
 
 def _functions_of_class(mod: ir.IRModule, kind: type[_Function]) -> dict[str, _Function]:
-    return dict(_of_class(_Functions(mod.functions), kind))
+    return dict(_of_class(_Functions(mod.functions), kind))  # type: ignore[arg-type]  # a class
 
 
 class _Functions:

@@ -1,4 +1,4 @@
-"""Values of parameters: arrays as tensors, their bits, and whether they have the wanted type."""
+"""Values of parameters: arrays as tensors, their types and bits, and recipes of caches."""
 
 from __future__ import annotations
 

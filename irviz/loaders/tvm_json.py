@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tvm
@@ -23,12 +23,7 @@ from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.file_limits import DRAWING_BYTES, FileError, memory_for, seconds_for
-from irviz.loaders.read_in_worker import (
-    check_drawing_time,
-    check_written_size,
-    draw_all,
-    read_in_worker,
-)
+from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
 from irviz.worker import answers
 from irviz.worker.sandbox import limited_memory
 
@@ -257,3 +252,43 @@ def _ignore_error(function: Callable[..., object], *arguments: object) -> None:
         raise
     except Exception:  # noqa: S110 - as above
         pass
+
+
+# --- Refuse modules whose text would be far larger than they are ---------------------------------
+#
+# Objects in a module are shared: a tuple of twice the same tuple takes a few bytes, and its type is
+# written out twice. Thirty of them, one in the other, are a text of gigabytes.
+
+
+_MOST, _FOR_EACH = 10_000_000, 100
+"""The objects in a text, and how many more for each object in the module; models have 15."""
+_NUMBERS = frozenset({"ir.IntImm", "ir.FloatImm", "ir.Span", "int", "bool", "float"})
+"""What has integers that refer to no other object."""
+
+
+def check_written_size(content: Mapping[str, Any]) -> None:
+    """Raise FileError if an object in TVM's JSON has too many parts when each is written out.
+
+    Args:
+        content: What was parsed; an object is listed after those that it refers to.
+    """
+    nodes = content["nodes"]
+    most = _MOST + _FOR_EACH * len(nodes)
+    sizes: list[int] = []
+    for node in nodes:
+        parts = (sizes[at] for at in _references(node) if 0 <= at < len(sizes))
+        sizes.append(1 + sum(parts))
+        if sizes[-1] > most and len(sizes) - 1 != content.get("root_index"):
+            raise FileError(
+                f"has objects that contain each other so often that its text would have more than "
+                f"{most:,} parts: give a smaller module"
+            )
+
+
+def _references(node: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the indices of the objects that one contains."""
+    data = None if node.get("type") in _NUMBERS else node.get("data")
+    values: Sequence[object] = list(data.values()) if isinstance(data, dict) else ()
+    for value in data if isinstance(data, list) else values:
+        if type(value) is int:
+            yield value

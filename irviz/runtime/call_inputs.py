@@ -1,4 +1,4 @@
-"""Turn inputs into argument lists, one for each case; synthetic values and symbolic sizes."""
+"""Turn inputs into argument lists: one for each case, synthetic values, sizes, caches to decode."""
 
 from __future__ import annotations
 
@@ -15,15 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.caches import (
-    CacheUse,
-    cache_use,
-    is_size,
-    paged_layers,
-    token_counts,
-    token_parameter,
-    total_lengths,
-)
 from irviz.ir.expression_labels import dim_label, type_label
 from irviz.ir.module_functions import relax_function
 from irviz.ir.symbolic_shapes import (
@@ -34,13 +25,7 @@ from irviz.ir.symbolic_shapes import (
     parameter_types,
     type_dims,
 )
-from irviz.ir.values import (
-    Argument,
-    Cache,
-    CacheArgument,
-    CacheCall,
-    ShapeValue,
-)
+from irviz.ir.values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.runtime.argument_conversion import (
     SIZE,
     Array,
@@ -50,6 +35,15 @@ from irviz.runtime.argument_conversion import (
     resolve_sizes,
     row,
     split_cases,
+)
+from irviz.runtime.kv_caches import (
+    CacheUse,
+    cache_use,
+    is_size,
+    paged_layers,
+    token_counts,
+    token_parameter,
+    total_lengths,
 )
 from irviz.worker.shared_arrays import shared
 

@@ -32,7 +32,7 @@ from tvm import ir, tirx
 from tvm.support import cc
 
 from irviz.errors import RunError, run_errors
-from irviz.private_folder import open_private_folder, say_not_kept
+from irviz.safe_files import open_private_folder, say_not_kept
 from irviz.worker.answers import report_progress
 
 _MOST_KERNELS = 4096

@@ -29,14 +29,7 @@ from irviz.runtime.build_module import (
     why_not_confined,
 )
 from irviz.runtime.framework_functions import register_framework_functions
-from irviz.runtime.live_caches import (
-    cache_in,
-    caches_of,
-    described,
-    is_cache,
-    live_cache,
-    with_cache,
-)
+from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_bytes import called_names
 from irviz.worker.shared_arrays import is_mapped
 

@@ -13,7 +13,6 @@ import numpy as np
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.caches import total_lengths
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.ir.value_ranges import ANY, ValueRange, argument_ranges
@@ -28,7 +27,8 @@ from irviz.runtime.call_inputs import (
     plan_inputs,
     synthetic_value,
 )
-from irviz.runtime.run_jobs import own_inputs
+from irviz.runtime.kv_caches import total_lengths
+from irviz.runtime.run import own_inputs
 from irviz.worker.shared_arrays import shared
 
 _SIZES = (32, 3)

@@ -16,7 +16,7 @@ from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
-from irviz.runtime.live_caches import caches_of, described
+from irviz.runtime.kv_caches import caches_of, described
 from irviz.worker.answers import report_progress
 
 # --- Instrument a module so that it reports each value as it is computed -------------------------

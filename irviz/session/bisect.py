@@ -27,7 +27,7 @@ from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
-from irviz.view.text.run_results import ErrorTable, ErrorTableRow
+from irviz.view.run_results import ErrorTable, ErrorTableRow
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]

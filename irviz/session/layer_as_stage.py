@@ -8,7 +8,8 @@ from collections.abc import Collection
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_function
 from irviz.model.folding.expansion import copy_around
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId, common_layer, layer_name
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.session.stage_cache import graph_of, reading_of, tree_of
 from irviz.transforms.simpler_modules import keep_bindings
 from irviz.transforms.stage import Position, Stage

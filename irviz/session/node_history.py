@@ -17,12 +17,12 @@ from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tvmscript import source_lines, source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind, layer_name
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
+from irviz.model.graph.layers import layer_name
 from irviz.session.shared_layout import chain
 from irviz.session.stage_cache import graph_of, kept_by_stage, layered_graph, script_of
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.theme import ThemeName
 

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.errors import LoadError
-from irviz.loaders.file_kind import is_session_file
+from irviz.loaders.load import is_session_file, load_content
 from irviz.loaders.load import load as load_model
-from irviz.loaders.load import load_content
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.param_files import load_params
 from irviz.model.graph.graph import Graph, NodeId

@@ -19,7 +19,7 @@ from irviz.view.svg_primitives import visible
 
 _MOST_NAMED = 10
 _LEAST_RATIO = 1.5
-_LEAST_SECONDS = 0.001
+_LEAST_DIFFERENCE = 0.001
 _TIMES_NOISE = 3
 _LEAST_SECONDS_ALONE = 0.02
 """The smallest clear difference of times if there are too few passes to estimate the noise."""
@@ -121,7 +121,7 @@ class PipelineComparison:
                 others.remove(gap)
             least = _LEAST_SECONDS_ALONE
             if len(others) >= _FEW:
-                least = max(_LEAST_SECONDS, _TIMES_NOISE * others[-1])
+                least = max(_LEAST_DIFFERENCE, _TIMES_NOISE * others[-1])
             if times and gap >= least and max(times) >= _LEAST_RATIO * min(times):
                 found.append(one)
         return tuple(found)

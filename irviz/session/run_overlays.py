@@ -11,7 +11,7 @@ from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Trace
 from irviz.session.stage_view import StageView
-from irviz.units import format_duration
+from irviz.units import format_bytes, format_duration
 from irviz.view.graph.overlay import Mark, Overlay
 
 _DECADES = 2
@@ -42,8 +42,8 @@ def size_overlay(trace: Trace, view: StageView) -> Overlay:
         if visit.value.summaries
     }
     sizes = reduce_values(view, bytes_, sum)
-    shares, low, high, scale = _shares(sizes, _size)
-    marks = {one: Mark(shares[one], _size(size)) for one, size in sizes.items()}
+    shares, low, high, scale = _shares(sizes, format_bytes)
+    marks = {one: Mark(shares[one], format_bytes(size)) for one, size in sizes.items()}
     return Overlay(f"size of each value{scale}", low, high, marks)
 
 
@@ -146,14 +146,6 @@ def _not_finite(summaries: Collection[ArraySummary]) -> str:
 def _percent(part: float, whole: float) -> str:
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 1 or not share else "< 1 %"
-
-
-def _size(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.5 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.1f} {unit}"
 
 
 def _number(value: float) -> str:

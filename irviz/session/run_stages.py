@@ -1,21 +1,20 @@
-"""Run, trace and compare the stages of a session, also with the model of an import."""
+"""Run, trace and compare the stages of a session."""
 
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import CancelledRunError, RunError, error_summary
+from irviz.errors import CancelledRunError, RunError
 from irviz.ir.framework_calls import CANNOT
-from irviz.ir.module_functions import relax_function
 from irviz.ir.tvmscript import source_lines, source_words
-from irviz.model.graph.graph import Graph, NodeId, layer_name
-from irviz.model.runs.array_diff import scaled_tolerance, summarise
-from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
+from irviz.model.graph.graph import Graph, NodeId
+from irviz.model.graph.layers import layer_name
+from irviz.model.runs.array_diff import summarise
+from irviz.model.runs.run_result import RunResult, compare_runs
 from irviz.model.runs.trace import (
     Array,
     Divergence,
@@ -27,10 +26,9 @@ from irviz.model.runs.trace import (
     node_differences,
 )
 from irviz.runtime.call_inputs import CallInputs, Inputs
-from irviz.runtime.local_vm import remembered
 from irviz.runtime.run import run
-from irviz.runtime.run_config import RunConfig
 from irviz.runtime.trace_recorder import TraceRequest
+from irviz.session.origin_check import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import (
@@ -43,14 +41,8 @@ from irviz.session.stage_cache import (
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
-from irviz.view.text.run_results import (
-    difference_amount,
-    difference_summary,
-    divergence_summary,
-    node_path,
-)
-from irviz.worker.sandbox import default_memory_limit
-from irviz.worker.supervisor import RUNS, OnProgress
+from irviz.view.run_results import difference_summary, divergence_summary
+from irviz.worker.supervisor import OnProgress
 
 
 def call_inputs_for(state: SessionState, inputs: Inputs) -> CallInputs:
@@ -176,131 +168,6 @@ def _with_constants(trace: Trace, stage: Stage, budget: int) -> Trace:
         node: NodeVisit(NodeValue((summarise(array),), (array,))) for node, array in arrays.items()
     }
     return replace(trace, visits={**constants, **trace.visits})
-
-
-_BUDGET = 1 << 28
-"""The bytes of values kept to find the first node that differs."""
-_MOST = 8
-_verdicts: OrderedDict[Hashable, object] = OrderedDict()
-
-
-def origin_verdict(
-    state: SessionState,
-    stage: Stage,
-    call: CallInputs,
-    result: RunResult,
-    on_progress: OnProgress | None = None,
-) -> OriginVerdict | None:
-    """Return how a stage's results compare with its origin's, None if it has no origin.
-
-    Only the first case is compared. The verdict is cached for the next run with the same inputs.
-    """
-    origin = stage.origin
-    if origin is None or state.function != "main" or not result.outputs:
-        return None
-    if origin.is_isolated and state.config_for(stage).confine:
-        return OriginVerdict(
-            origin.name, None, "that runs code of the file, which session.trust() allows"
-        )
-    return remembered(
-        _verdicts,
-        (origin, call, stage.module),
-        lambda: _verdict(origin, state, stage, call, result, on_progress),
-        _MOST,
-    )
-
-
-def _verdict(
-    origin: Origin,
-    state: SessionState,
-    stage: Stage,
-    call: CallInputs,
-    result: RunResult,
-    on_progress: OnProgress | None,
-) -> OriginVerdict:
-    config = state.config_for(stage)
-    names = [param.name for param in relax_function(stage.module, state.function).params]
-    values = call.cases(stage.module, state.function)[0]
-    arguments = {
-        name: np.asarray(value)
-        for name, value in zip(names, values, strict=True)
-        if isinstance(value, np.ndarray | np.generic | bool | int | float)
-    }
-    if on_progress is not None:
-        on_progress(f"running {origin.name} for comparison")
-    try:
-        expected = _run(origin, arguments, config, on_progress)
-    except Exception as failure:  # whatever it is, the stage itself has run
-        return OriginVerdict(origin.name, None, error_summary(failure))
-    first = tuple(output[:1] for output in result.outputs)
-    wanted = tuple(output[None] for output in expected.outputs)
-    given = [value.dtype for value in values if isinstance(value, np.ndarray)]
-    limits = [scaled_tolerance(*pair, given) for pair in zip(first, wanted, strict=False)]
-    comparison = compare_runs(RunResult(first, 0.0), RunResult(wanted, 0.0), limits)
-    verdict = OriginVerdict(origin.name, comparison)
-    if not verdict.is_different:
-        return verdict
-    remark = _first_difference(expected, state, stage, call, config, on_progress)
-    return OriginVerdict(origin.name, comparison, remark)
-
-
-def _run(
-    origin: Origin,
-    arguments: Mapping[str, Array],
-    config: RunConfig,
-    on_progress: OnProgress | None,
-) -> OriginRun:
-    if not origin.is_isolated:
-        return origin.run(arguments, _BUDGET)
-    memory = default_memory_limit() if config.memory is None else config.memory
-    return RUNS.call(
-        origin.run,
-        arguments,
-        _BUDGET,
-        seconds=config.seconds,
-        memory=memory,
-        on_progress=on_progress,
-    )
-
-
-def _first_difference(
-    expected: OriginRun,
-    state: SessionState,
-    stage: Stage,
-    call: CallInputs,
-    config: RunConfig,
-    on_progress: OnProgress | None,
-) -> str:
-    """Describe the first node whose value differs from the origin's; "" if none is known."""
-    request = TraceRequest(budget=_BUDGET)
-    try:
-        trace = run(
-            stage.module,
-            state.function,
-            call,
-            trace=request,
-            config=config,
-            on_progress=on_progress,
-        ).trace
-    except RunError:
-        return ""
-    assert trace is not None, "it was requested"
-    graph = inlined_graph(stage, state.function).graph
-    pairs = {node: node for node in expected.trace.visits}
-    found = first_divergence(trace, graph, node_differences(trace, expected.trace, pairs))
-    if found is None:
-        return ""
-    amount = difference_amount(found.difference)
-    callee = graph[found.node].callee
-    name = f"{node_path(found.node)} ({callee})" if callee else node_path(found.node)
-    words = [f"first at {name}: {amount}"]
-    if label := expected.labels.get(found.node):
-        words.append(f"imported from {label}")
-    words.append(
-        "no transform was applied: TVM's importer or compiler is wrong, or the model enlarges the "
-        "errors of rounding"
-    )
-    return "; ".join(words)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, union_along
 from irviz.session.stage_view import StageView, ViewState, stage_view
-from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes.pass_call import as_transform
@@ -56,8 +56,7 @@ from irviz.transforms.schedules.schedule_trace import (
     record_schedule,
     schedule_trace,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree, replay, to_script
+from irviz.transforms.stage import Stage, StageTree, to_script
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
@@ -65,9 +64,9 @@ from irviz.view.graph.placed_sides import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.text.run_results import StageTable, StageTableRow, TimingTable
+from irviz.view.run_results import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
-from irviz.view.values.charts import ValuePicture, draw_chart, fitting_charts
+from irviz.view.value_charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
 
 _PASS_FACTOR = 2

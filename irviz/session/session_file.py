@@ -20,11 +20,9 @@ import numpy as np
 import tvm
 from tvm import ir
 
-from irviz.atomic_write import atomic_write
 from irviz.errors import LoadError, RunError, SaveError
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import SCRIPT_SECONDS
-from irviz.loaders.file_kind import SESSION_ENTRY
 from irviz.loaders.file_limits import (
     FileError,
     brief,
@@ -36,11 +34,13 @@ from irviz.loaders.file_limits import (
     open_archive,
     read_file,
 )
+from irviz.loaders.load import SESSION_ENTRY
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json, read_objects
 from irviz.model.graph.graph import Layer, LayerPart, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
+from irviz.safe_files import atomic_write
 from irviz.session.file_codec import (
     EncodingError,
     LabelOnly,
@@ -54,8 +54,7 @@ from irviz.session.file_codec import (
 )
 from irviz.session.session_state import SessionState
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree, to_script
+from irviz.transforms.stage import Stage, StageTree, to_script
 from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -21,13 +21,12 @@ from irviz.ir.values import is_equal_tensor
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
     Accesses,
-    FunctionFingerprint,
+    NodeComparison,
     attribute_differences,
     block_differences,
     block_partners,
     diff_nodes,
     function_differences,
-    match_functions,
     moved_nodes,
     moved_params,
     ranks,
@@ -36,7 +35,6 @@ from irviz.model.diff.compare_functions import (
     with_own_differences,
 )
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.diff.compare_nodes import NodeComparison
 from irviz.model.diff.diff_result import (
     Aspect,
     Difference,
@@ -61,8 +59,12 @@ from irviz.model.diff.node_links import (
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
 from irviz.model.graph.memory_accesses import MemoryEffects
-from irviz.model.matching.alignment import Alignment
-from irviz.model.matching.node_matching import MatchedBy
+from irviz.model.matching.alignment import (
+    Alignment,
+    FunctionFingerprint,
+    MatchedBy,
+    match_functions,
+)
 from irviz.session.stage_cache import (
     Reading,
     constants_of,
@@ -73,8 +75,7 @@ from irviz.session.stage_cache import (
     reading_of,
     script_of,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 
 
 def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> ModuleDiff:

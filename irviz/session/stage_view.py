@@ -11,6 +11,8 @@ from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.expansion import Expansion
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
+    AFTER,
+    BEFORE,
     CALLEE,
     Edge,
     Graph,
@@ -23,9 +25,11 @@ from irviz.model.graph.graph import (
     id_in_callee,
     inlined_id,
     inlined_parts,
+    neighbourhood,
+    nodes_between,
     regions_around,
+    subgraph,
 )
-from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import (

@@ -2,7 +2,7 @@
 
 All stages are called with the same samples, as a caller would: by the position of the arguments.
 Results may differ by what rounding can do, as `irviz.model.runs.array_diff` says. `bisect` and
-`reduce` check stages so. `run_stages` compares an imported model with its origin.
+`reduce` check stages so. `origin_check` compares an imported model with its origin.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.stage import Stage
-from irviz.view.text.run_results import comparison_summary
+from irviz.view.run_results import comparison_summary
 
 FILLS = (0x5A, 0xA5)
 """The bytes that fill memory before a run and its repetition: large floats, and small ones."""

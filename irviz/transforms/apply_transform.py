@@ -1,9 +1,9 @@
-"""Apply a transform to a stage, after trying it in the worker."""
+"""Apply a transform to a stage, after trying it in the worker; or those of a path, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cloudpickle
@@ -164,3 +164,32 @@ def _apply_in_worker(
             "irviz.register_pass adds your own"
         )
     return outcome.module or mod, outcome.error, outcome.stderr
+
+
+def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:
+    """Apply the transforms of these stages to another stage, in order.
+
+    A step that rejects the module makes a stage with the error, and the next step continues with
+    the unchanged module. A step from an opened file stays marked as from that file.
+    """
+    made: list[Stage] = []
+    for step in steps:
+        if step.transform is None:
+            continue
+        before, new_id = (made or [on])[-1], str(first_id + len(made))
+        before = replace(before, files=before.files | step.files)
+        try:
+            stage = apply_transform(before, step.transform, new_id, isolate=isolate)
+        except (TransformError, NotFoundError) as refusal:
+            stage = Stage(
+                id=new_id,
+                module=before.module,
+                parent=before.id,
+                transform=step.transform,
+                error=str(refusal),
+                constant_names=before.constant_names,
+                files=before.files,
+                made_from=before,
+            )
+        made.append(replace(stage, label=step.label))
+    return made

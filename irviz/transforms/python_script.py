@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
-from irviz.atomic_write import atomic_write
 from irviz.errors import IrvizError
 from irviz.ir.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.read_modules import parse_admitted
+from irviz.safe_files import atomic_write
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96

@@ -15,14 +15,13 @@ from tvm_ffi import structural_equal
 
 from irviz.errors import StageError, TransformError
 from irviz.loaders.models.imported_layers import known_layers
-from irviz.model.runs.measurement import TimedPass
 from irviz.progress import Progress
 from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_line
 from irviz.transforms.passes.pass_call import PassCall, default_pass_call, named_pass, write_by_name
 from irviz.transforms.python_script import PythonScript
 from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
-from irviz.view.pass_times import PassTimes
+from irviz.view.pass_times import PassTimes, TimedPass
 
 _NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from irviz.atomic_write import atomic_write, target_path
 from irviz.errors import SaveError
+from irviz.safe_files import atomic_write, target_path
 from irviz.view.svg_primitives import WIDE_FONTS, add, add_text, is_wide, px, shorten, svg_text
 from irviz.view.theme import ThemeName, dark_where_the_page_is, get_theme
 

@@ -22,28 +22,14 @@ from irviz.model.diff.align_loop_nests import (
 )
 from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
+from irviz.view import svg_primitives as svg
+from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    keep_spaces,
-    path,
-    printable,
-    px,
-    shorten,
-    svg_document,
-    svg_text,
-    text_width,
-)
-from irviz.view.theme import Theme, get_theme, mix_colours
+from irviz.view.svg_primitives import Point, Rect, Size
+from irviz.view.theme import Theme, get_theme
 
 _SIZE, _SIGN_SIZE = 11.0, 12.5
-_ADVANCE = text_width("0", _SIZE)
+_ADVANCE = svg.text_width("0", _SIZE)
 _LINE_HEIGHT, _BASELINE = 16.0, 11.7
 _INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
 _PAD, _WORD_GAP, _MARGIN = 7.0, 12.0, 8.0
@@ -158,7 +144,7 @@ def draw_loops(
         is_compared: Whether before and after are drawn side by side.
     """
     colours, after = get_theme(theme), nests[1]
-    picture = ElementTree.Element("g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
+    picture = ElementTree.Element("g", transform=f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})")
     if not is_compared:
         rows = listing(after) if after else []
         sides = SideBySide(Side([]), Side(rows), [(None, at) for at in range(len(rows))], (), {})
@@ -173,9 +159,9 @@ def draw_loops(
             if side == "after" and own in choosable:
                 row.set("data-loop", own)
     size = Size(drawn.width + 2 * _MARGIN, drawn.height + 2 * _MARGIN)
-    root = svg_document(size, "loops", "loops", colours)
+    root = svg.svg_document(size, "loops", "loops", colours)
     root.append(picture)
-    return LoopFigure(Figure(svg_text(root), *size), drawn.after + _MARGIN)
+    return LoopFigure(Figure(svg.svg_text(root), *size), drawn.after + _MARGIN)
 
 
 class _Cell(NamedTuple):
@@ -230,7 +216,7 @@ class _Picture:
         self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
 
     def draw(self, parent: ElementTree.Element) -> DrawnSize:
-        picture = add(parent, "g", "loop-nest-diff")
+        picture = svg.add(parent, "g", "loop-nest-diff")
         y = 0.0
         for slot in self._slots:
             heights = [_LINE_HEIGHT]
@@ -263,7 +249,7 @@ class _Picture:
         self, picture: ElementTree.Element, column: _Column, cell: _Cell, y: float
     ) -> None:
         row, mark = cell.row, cell.mark
-        group = add(
+        group = svg.add(
             picture,
             "g",
             f"row {column.name} {mark.change if mark else 'same'}",
@@ -273,7 +259,7 @@ class _Picture:
             rect = Rect.at((column.left, y), column.right - column.left, _height(cell))
             fill = self._grounds[mark.change] if mark else "none"
             style = {"pointer_events": "all"} if self._is_page else {}
-            add_rect(group, rect, "ground" if self._is_page else "", fill=fill, **style)
+            svg.add_rect(group, rect, "ground" if self._is_page else "", fill=fill, **style)
         is_quiet = mark is None and bool(self._columns[0].cells)
         colour = self._theme.quiet_text if is_quiet else self._theme.text
         x = column.left + column.gutter + _indent(row)
@@ -281,10 +267,10 @@ class _Picture:
             at = x + (_HANGING if number else 0.0), y + _BASELINE + number * _LINE_HEIGHT
             _write(group, parts, at, colour)
         if mark:
-            end = at[0] + text_width(_text(cell.lines[-1]), _SIZE), at[1]
+            end = at[0] + svg.text_width(_text(cell.lines[-1]), _SIZE), at[1]
             self._draw_mark(group, mark, (column.left + _PAD, y + _BASELINE), end)
         if len(row.text) > _MAX_CHARACTERS:
-            add_tooltip(group, row.text[:_MAX_TOOLTIP])
+            svg.add_tooltip(group, row.text[:_MAX_TOOLTIP])
 
     def _draw_mark(
         self, group: ElementTree.Element, mark: RowMark, start: Point, end: Point
@@ -293,20 +279,20 @@ class _Picture:
         colour = self._theme.changes[mark.change]
         if mark.sign:
             style = {"css_class": "sign", "font_weight": "700"}
-            add_text(group, mark.sign, start, _SIGN_SIZE, colour, "start", **style)
+            svg.add_text(group, mark.sign, start, _SIGN_SIZE, colour, "start", **style)
         if mark.word:
             at = end[0] + _WORD_GAP, end[1]
             style = {"css_class": "word", "font_style": "italic"}
-            add_text(group, shorten(mark.word), at, _SIZE, colour, "start", **style)
+            svg.add_text(group, svg.shorten(mark.word), at, _SIZE, colour, "start", **style)
 
     def _draw_note(
         self, picture: ElementTree.Element, column: _Column, y: float, text: str, indent: float = 0
     ) -> None:
         left = column.left + column.gutter
-        room = column.right - _PAD - left - text_width(text, _SIZE)
+        room = column.right - _PAD - left - svg.text_width(text, _SIZE)
         at = left + max(min(indent, room), 0.0), y + _BASELINE
         style = {"css_class": "folded", "font_style": "italic"}
-        add_text(picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
+        svg.add_text(picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
 
     def _draw_guides(self, picture: ElementTree.Element) -> None:
         """Draw a line from the loop that a row was moved into, to what is in it now."""
@@ -326,9 +312,11 @@ class _Picture:
                     for at in (outer, inner)
                 ]
                 top = tops[outer] + _height(column.cells[outer])
-                line = path("M", x[0] + 4, top, "V", tops[inner] + _LINE_HEIGHT / 2, "H", x[1] - 2)
+                line = svg.path(
+                    "M", x[0] + 4, top, "V", tops[inner] + _LINE_HEIGHT / 2, "H", x[1] - 2
+                )
                 style = {"fill": "none", "stroke": colour}
-                add(picture, "path", "guide", d=line, **style, stroke_width=1.6)
+                svg.add(picture, "path", "guide", d=line, **style, stroke_width=1.6)
 
     def _draw_link(self, picture: ElementTree.Element, link: Link) -> None:
         """Draw bands for what was split or fused, and a line for what moved."""
@@ -336,23 +324,23 @@ class _Picture:
         if not all(ends):
             return
         colour = self._theme.changes[link.change]
-        group = add(picture, "g", f"link {link.change}")
+        group = svg.add(picture, "g", f"link {link.change}")
         x = self._columns[0].right, self._columns[1].left
         if link.change == "moved":
             (top, bottom), (other_top, other_bottom) = ends[0][0], ends[1][0]
             start, end = (top + bottom) / 2, (other_top + other_bottom) / 2
-            line = path(*_curve((x[0] + 3, start), (x[1] - 8, end)))
-            add(group, "path", d=line, fill="none", stroke=colour, stroke_width=1.6)
-            add(group, "circle", cx=x[0] + 3, cy=start, r=2.5, fill=colour)
-            tip = path("M", x[1] - 2, end, "l", -8, -4, "v", 8, "Z")
-            add(group, "path", d=tip, fill=colour)
+            line = svg.path(*_curve((x[0] + 3, start), (x[1] - 8, end)))
+            svg.add(group, "path", d=line, fill="none", stroke=colour, stroke_width=1.6)
+            svg.add(group, "circle", cx=x[0] + 3, cy=start, r=2.5, fill=colour)
+            tip = svg.path("M", x[1] - 2, end, "l", -8, -4, "v", 8, "Z")
+            svg.add(group, "path", d=tip, fill=colour)
             return
         style = {"fill": colour, "fill_opacity": _BAND_OPACITY, "stroke": colour}
         for one, two in _bands(*ends):
             there = _curve((x[0], one[0]), (x[1], two[0]))
             back = _curve((x[1], two[1]), (x[0], one[1]))
-            band = path(*there, "L", *back[1:], "Z")
-            add(group, "path", d=band, **style, stroke_width=0.8)
+            band = svg.path(*there, "L", *back[1:], "Z")
+            svg.add(group, "path", d=band, **style, stroke_width=0.8)
 
     def _ends(self, side: int, places: Iterable[int]) -> list[_Span]:
         """Return the tops and bottoms of rows, without those that are not drawn."""
@@ -391,8 +379,8 @@ def _column(
             row, mark = side.rows[at], side.marks.get(at)
             other = others[partners[at]] if mark and at in partners else None
             cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row, max_width)), mark)
-    signs = [text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
-    gutter = 2 * _PAD + max(signs, default=text_width("+", _SIGN_SIZE))
+    signs = [svg.text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
+    gutter = 2 * _PAD + max(signs, default=svg.text_width("+", _SIGN_SIZE))
     widths = [_indent(cell.row) + _cell_width(cell) for cell in cells.values()]
     right = left + gutter + max(widths) + _PAD if cells else left
     return _Column(left, gutter, right, cells, name)
@@ -413,11 +401,11 @@ def _height(cell: _Cell) -> float:
 
 def _cell_width(cell: _Cell) -> float:
     widths = [
-        text_width(_text(parts), _SIZE) + (_HANGING if number else 0.0)
+        svg.text_width(_text(parts), _SIZE) + (_HANGING if number else 0.0)
         for number, parts in enumerate(cell.lines)
     ]
     if cell.mark and cell.mark.word:
-        widths[-1] += _WORD_GAP + text_width(shorten(cell.mark.word), _SIZE)
+        widths[-1] += _WORD_GAP + svg.text_width(svg.shorten(cell.mark.word), _SIZE)
     return max(widths)
 
 
@@ -434,7 +422,7 @@ def _parts(text: str, other: str | None) -> _Parts:
 
 
 def _short(text: str) -> str:
-    line = printable(text[: _MAX_CHARACTERS + 1].replace("\n", " "))
+    line = svg.printable(text[: _MAX_CHARACTERS + 1].replace("\n", " "))
     return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
 
 
@@ -464,11 +452,11 @@ def _text(parts: _Parts) -> str:
 
 def _write(parent: ElementTree.Element, parts: _Parts, at: Point, colour: str) -> None:
     """Write a line; what differs is bold."""
-    element = add_text(parent, "", at, _SIZE, colour, "start")
-    keep_spaces(element)
+    element = svg.add_text(parent, "", at, _SIZE, colour, "start")
+    svg.keep_spaces(element)
     for is_marked, run in groupby(parts, lambda part: part[1]):
-        text = printable(_text(list(run)))
-        span = add(element, "tspan", "differs", font_weight="700") if is_marked else None
+        text = svg.printable(_text(list(run)))
+        span = svg.add(element, "tspan", "differs", font_weight="700") if is_marked else None
         if span is not None:
             span.text = text
         elif len(element):

@@ -7,23 +7,10 @@ from xml.etree import ElementTree
 
 from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
 from irviz.units import format_bytes
+from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
 from irviz.view.graph.node_labels import VALUE_SIZE
-from irviz.view.svg_primitives import (
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    path,
-    printable,
-    px,
-    shorten,
-    svg_document,
-    svg_text,
-    text_width,
-)
+from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import get_theme
 
 _LEFT, _RIGHT, _TOP, _GAP = 78.0, 22.0, 62.0, 40.0
@@ -60,13 +47,15 @@ class _MemoryChart:
         count = max(len(use.steps), 1)
         self._width = min(max(_MIN_WIDTH, count * _STEP_WIDTH), _MAX_WIDTH)
         self._step = self._width / count
-        self._names = [shorten(one.name)[:_MAX_NAME] for one in use.steps]
+        self._names = [svg.shorten(one.name)[:_MAX_NAME] for one in use.steps]
         below = 26.0
         if self._step >= _MIN_NAMED_STEP:
-            below += max((text_width(name, _FONT_SIZE) for name in self._names), default=0.0)
+            below += max((svg.text_width(name, _FONT_SIZE) for name in self._names), default=0.0)
         height = _TOP + _CURVE_HEIGHT + _GAP + _BARS_HEIGHT + below if use.steps else 2 * _TOP
         self._size = Size(_LEFT + self._width + _RIGHT, height)
-        self._root = svg_document(self._size, "memory", f"memory of {use.function}", self._theme)
+        self._root = svg.svg_document(
+            self._size, "memory", f"memory of {use.function}", self._theme
+        )
 
     def draw(self) -> Figure:
         use = self._use
@@ -84,7 +73,7 @@ class _MemoryChart:
         else:
             self._draw_peak(use.peak_step)
             self._draw_steps()
-        return Figure(svg_text(self._root), self._size.width, self._size.height)
+        return Figure(svg.svg_text(self._root), self._size.width, self._size.height)
 
     def _x(self, step: float) -> float:
         return _LEFT + step * self._step
@@ -105,7 +94,7 @@ class _MemoryChart:
         self, text: str, x: float, y: float, anchor: str, *, is_quiet: bool = False
     ) -> ElementTree.Element:
         colour = self._theme.quiet_text if is_quiet else self._theme.text
-        return add_text(self._root, text, (x, y), _FONT_SIZE, colour, anchor)
+        return svg.add_text(self._root, text, (x, y), _FONT_SIZE, colour, anchor)
 
     def _draw_axes(self) -> None:
         """Draw the titles, and the lines that sizes are read at."""
@@ -117,9 +106,9 @@ class _MemoryChart:
             self._write(title, _LEFT, to_y(highest) - space, "start", is_quiet=True)
             for tick in _ticks(highest):
                 y = to_y(tick)
-                line, width = path("M", _LEFT, y, "H", end), 0.6 if tick else 1.2
+                line, width = svg.path("M", _LEFT, y, "H", end), 0.6 if tick else 1.2
                 stroke = self._theme.block_line
-                add(self._root, "path", "grid", d=line, stroke=stroke, stroke_width=width)
+                svg.add(self._root, "path", "grid", d=line, stroke=stroke, stroke_width=width)
                 self._write(format_bytes(tick), _LEFT - 8, y + 3.5, "end", is_quiet=True)
 
     def _draw_curve(self) -> None:
@@ -127,21 +116,21 @@ class _MemoryChart:
         steps: list[str | float] = ["M", self._x(0), self._curve_y(0)]
         for index, nbytes in enumerate(self._use.live):
             steps += ["V", self._curve_y(nbytes), "H", self._x(index + 1)]
-        curve = path(*steps, "V", self._curve_y(0), "Z")
-        add(self._root, "path", "live", d=curve, fill=fill, stroke=stroke, stroke_width=1.4)
+        curve = svg.path(*steps, "V", self._curve_y(0), "Z")
+        svg.add(self._root, "path", "live", d=curve, fill=fill, stroke=stroke, stroke_width=1.4)
 
     def _draw_peak(self, step: int) -> None:
         """Mark the first step at the peak."""
         x, colour = self._x(step + 0.5), self._theme.flag
-        group = add(self._root, "g", "peak")
-        line = {"d": path("M", x, _TOP - 8, "V", self._bar_y(0)), "stroke": colour}
-        add(group, "path", **line, stroke_width=1.4, stroke_dasharray="5 3")
-        name = shorten(self._use.steps[step].name)
+        group = svg.add(self._root, "g", "peak")
+        line = {"d": svg.path("M", x, _TOP - 8, "V", self._bar_y(0)), "stroke": colour}
+        svg.add(group, "path", **line, stroke_width=1.4, stroke_dasharray="5 3")
+        name = svg.shorten(self._use.steps[step].name)
         text = f"peak {format_bytes(self._use.peak)} at step {step}, {name}"
-        half = text_width(text, VALUE_SIZE) / 2
+        half = svg.text_width(text, VALUE_SIZE) / 2
         last = max(self._size.width - 4 - half, _LEFT + half)
         middle = min(max(x, _LEFT + half), last)
-        add_text(group, text, (middle, _TOP - 16), VALUE_SIZE, colour, font_weight="600")
+        svg.add_text(group, text, (middle, _TOP - 16), VALUE_SIZE, colour, font_weight="600")
 
     def _draw_bar(self, kind: str, rect: Rect, tooltip: str) -> ElementTree.Element:
         """Draw a storage or a buffer; return the group."""
@@ -153,9 +142,9 @@ class _MemoryChart:
             "stroke_width": 1 if min(rect.width, rect.height) > 4 else 0.5,
             **({} if is_buffer else {"stroke_dasharray": "3 2"}),
         }
-        group = add(self._root, "g", kind)
-        add_tooltip(group, tooltip)
-        add_rect(group, rect, **style)
+        group = svg.add(self._root, "g", kind)
+        svg.add_tooltip(group, tooltip)
+        svg.add_rect(group, rect, **style)
         return group
 
     def _draw_buffer(self, buffer: Allocation) -> None:
@@ -168,12 +157,12 @@ class _MemoryChart:
         rect = self._rect(buffer.start, buffer.stop, offset, buffer.nbytes)
         group = self._draw_bar("buffer", rect, tooltip)
         if buffer.node is not None:
-            group.set("data-node", printable(buffer.node))
-        name = shorten(buffer.name)
+            group.set("data-node", svg.printable(buffer.node))
+        name = svg.shorten(buffer.name)
         for text in (f"{name} {size}", name):
-            if text_width(text, _FONT_SIZE) + 6 <= rect.width and rect.height >= _FONT_SIZE + 1:
+            if svg.text_width(text, _FONT_SIZE) + 6 <= rect.width and rect.height >= _FONT_SIZE + 1:
                 x, y = rect.centre
-                add_text(group, text, (x, y + 3.5), _FONT_SIZE, self._theme.text)
+                svg.add_text(group, text, (x, y + 3.5), _FONT_SIZE, self._theme.text)
                 return
 
     def _draw_steps(self) -> None:
@@ -183,9 +172,9 @@ class _MemoryChart:
             for index, (name, step) in enumerate(zip(self._names, self._use.steps, strict=True)):
                 x = self._x(index + 0.5) + 3.5
                 mark = self._write(name, x, y + 8, "end")
-                mark.set("transform", f"rotate(-90 {px(x)} {px(y + 8)})")
+                mark.set("transform", f"rotate(-90 {svg.px(x)} {svg.px(y + 8)})")
                 made = f", which makes {step.node}" if step.node else ""
-                add_tooltip(mark, f"step {index}: {step.name}{made}")
+                svg.add_tooltip(mark, f"step {index}: {step.name}{made}")
             return
         for index in _ticks(count):
             if index < count:

@@ -23,26 +23,15 @@ from irviz.model.diff.diff_result import (
 )
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId
+from irviz.view import svg_primitives as svg
+from irviz.view.diff_text import diff_text
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph, draw_scene
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.placed_sides import PlacedDiff, place_diff
 from irviz.view.loop_nest_figure import draw_loop_nest_diff
-from irviz.view.svg_primitives import (
-    MAX_CHARACTERS,
-    Point,
-    Size,
-    add,
-    add_text,
-    path,
-    px,
-    shorten,
-    svg_document,
-    svg_text,
-    text_width,
-)
-from irviz.view.text.diff_text import diff_text
+from irviz.view.svg_primitives import Point, Size, path
 from irviz.view.theme import Theme, ThemeName, get_theme
 
 if TYPE_CHECKING:
@@ -57,7 +46,7 @@ _TITLE_SIZE, _TEXT_SIZE, _LEGEND_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT = 30.0
 _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
-_MIN_NOTE, _MIN_TITLE = 400.0, text_width("0", _TITLE_SIZE) * MAX_CHARACTERS
+_MIN_NOTE, _MIN_TITLE = 400.0, svg.text_width("0", _TITLE_SIZE) * svg.MAX_CHARACTERS
 _MAX_CHARACTERS = 400
 _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
@@ -102,8 +91,8 @@ def draw_diff(
         raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
     if not functions:
         raise DrawError("nothing differs that could be drawn; print the text of the diff")
-    root = svg_document(Size(0, 0), "diff", f"{titles.before} and {titles.after}", colours)
-    picture = add(root, "g", transform=f"translate({px(_MARGIN)} {px(_MARGIN)})")
+    root = svg.svg_document(Size(0, 0), "diff", f"{titles.before} and {titles.after}", colours)
+    picture = svg.add(root, "g", transform=f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})")
     painter = _Painter(picture, titles, colours, layout)
     for one in functions[:_MAX_SECTIONS]:
         if len(functions) > 1:
@@ -120,9 +109,9 @@ def draw_diff(
     painter.legend()
     size = Size(painter.width + 2 * _MARGIN, painter.y + 2 * _MARGIN)
     for name, value in (("width", size.width), ("height", size.height)):
-        root.set(name, px(value))
-    root.set("viewBox", f"0 0 {px(size.width)} {px(size.height)}")
-    return Figure(svg_text(root), size.width, size.height)
+        root.set(name, svg.px(value))
+    root.set("viewBox", f"0 0 {svg.px(size.width)} {svg.px(size.height)}")
+    return Figure(svg.svg_text(root), size.width, size.height)
 
 
 def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[FunctionDiff]:
@@ -160,7 +149,7 @@ class _Painter:
         if function.before and function.before != name:
             name = f"{function.before} → {name}"
         at = (0.0, self.y + 14)
-        add_text(
+        svg.add_text(
             self.picture, name, at, _TITLE_SIZE, self.theme.quiet_text, "start", font_weight="600"
         )
         self.y += _TITLE_HEIGHT
@@ -169,13 +158,15 @@ class _Painter:
         """Write a line, at most as wide as the pictures."""
         text = _fitting(text, max(self.width, _MIN_NOTE), _TEXT_SIZE)
         at = (0.0, self.y + 12)
-        add_text(self.picture, text, at, _TEXT_SIZE, self.theme.quiet_text, "start")
-        self._grow(text_width(text, _TEXT_SIZE), 22.0)
+        svg.add_text(self.picture, text, at, _TEXT_SIZE, self.theme.quiet_text, "start")
+        self._grow(svg.text_width(text, _TEXT_SIZE), 22.0)
 
     def loops(self, function: FunctionDiff) -> None:
         """Draw the loop nests before and after side by side."""
         assert function.loops is not None
-        group = add(self.picture, "g", transform=f"translate(0 {px(self.y + _TITLE_HEIGHT)})")
+        group = svg.add(
+            self.picture, "g", transform=f"translate(0 {svg.px(self.y + _TITLE_HEIGHT)})"
+        )
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
         self._titles(size.after, size.width)
         signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
@@ -219,11 +210,11 @@ class _Painter:
             self._arrow((size.width / 2, middle_y))
             whole = Size(size.width, below + size.height - self.y)
         for at, (x, y) in enumerate(starts):
-            group = add(
+            group = svg.add(
                 self.picture,
                 "g",
                 f"side {'after' if at else 'before'}",
-                transform=f"translate({px(x)} {px(y)})",
+                transform=f"translate({svg.px(x)} {svg.px(y)})",
             )
             self._side(group, diff.placed[at], diff.changes[at])
         self._grow(whole.width, whole.height + 16)
@@ -239,8 +230,8 @@ class _Painter:
         """Draw both stages in one picture: removed nodes as before, all others as after."""
         union = diff.union
         self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
-        at = px(self.y + _TITLE_HEIGHT)
-        group = add(self.picture, "g", "side both", transform=f"translate(0 {at})")
+        at = svg.px(self.y + _TITLE_HEIGHT)
+        group = svg.add(self.picture, "g", "side both", transform=f"translate(0 {at})")
         self._side(group, union, diff.changes_of_both())
         self._grow(union.layout.width, union.layout.height + _TITLE_HEIGHT + 16)
 
@@ -253,29 +244,29 @@ class _Painter:
     def _title(self, text: str, at: Point, room: float = _MIN_TITLE) -> None:
         text = _fitting(" ".join(text.split()), room, _TITLE_SIZE)
         style = {"font_weight": "600"}
-        add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
-        self.width = max(self.width, at[0] + text_width(text, _TITLE_SIZE))
+        svg.add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
+        self.width = max(self.width, at[0] + svg.text_width(text, _TITLE_SIZE))
 
     def _arrow_size(self) -> Size:
-        width = max(ARROW.width, text_width(shorten(self.titles.transform), _TEXT_SIZE))
+        width = max(ARROW.width, svg.text_width(svg.shorten(self.titles.transform), _TEXT_SIZE))
         return Size(width, ARROW.height + 20)
 
     def _arrow(self, centre: Point) -> None:
         """Draw a fat arrow with the name of the transform."""
         x, y = centre
-        group = add(self.picture, "g", "transform")
-        text = shorten(self.titles.transform)
+        group = svg.add(self.picture, "g", "transform")
+        text = svg.shorten(self.titles.transform)
         if self.layout == "beside":
             draw_fat_arrow(group, centre, self.theme.line, "right")
             place, anchor = (x, y - ARROW.height / 2 - 8), "middle"
         else:
             draw_fat_arrow(group, centre, self.theme.line, "below")
             place, anchor = (x + ARROW.height / 2 + 8, y + 4), "start"
-        add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
+        svg.add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
 
     def legend(self) -> None:
         """Draw a legend of the signs that occur."""
-        group = add(self.picture, "g", "legend")
+        group = svg.add(self.picture, "g", "legend")
         x, y = 0.0, self.y + 6
         for sign, (_, meaning) in LEGEND.items():
             if sign in self.signs:
@@ -288,8 +279,8 @@ class _Painter:
 
     def _legend_text(self, group: ElementTree.Element, text: str, at: Point) -> float:
         x, y = at
-        add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
-        return x + text_width(text, _LEGEND_SIZE) + 20
+        svg.add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
+        return x + svg.text_width(text, _LEGEND_SIZE) + 20
 
     def _grow(self, width: float, height: float) -> None:
         self.width, self.y = max(self.width, width), self.y + height
@@ -299,7 +290,7 @@ def _fitting(text: str, room: float, size: float) -> str:
     """Return as much of a text as fits a width, at most 400 characters."""
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}…"
-    while text_width(text, size) > room and len(text) > 1:
+    while svg.text_width(text, size) > room and len(text) > 1:
         text = f"{text[:-2]}…"
     return text
 
@@ -329,7 +320,7 @@ def draw_fat_arrow(
             "M", x - high / 2, y - half * 0.8, "v", half * 0.8, "h", -high / 2, "L", x,
             y + half * 0.8, "L", x + high, y, "h", -high / 2, "v", -half * 0.8, "Z",
         )  # fmt: skip
-    add(parent, "path", d=outline, fill=colour)
+    svg.add(parent, "path", d=outline, fill=colour)
 
 
 # --- The diff, as text and as pictures ------------------------------------------------------------

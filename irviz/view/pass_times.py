@@ -5,30 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.atomic_write import atomic_write, target_path
-from irviz.model.runs.measurement import TimedPass
+from irviz.safe_files import atomic_write, target_path
 from irviz.units import format_duration
+from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
-from irviz.view.svg_primitives import (
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    printable,
-    svg_document,
-    svg_text,
-    text_width,
-    visible,
-)
-from irviz.view.text.run_results import Table
+from irviz.view.run_results import Table
+from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import ThemeName, get_theme
 
 SUFFIXES = (".json", ".svg", ".pdf", ".png")
@@ -44,6 +32,40 @@ class TimeOfPasses(NamedTuple):
     runs: int
     own: float
     total: float
+
+
+@dataclass(frozen=True)
+class TimedPass:
+    """A pass, or a block that ran passes.
+
+    Attributes:
+        name: Its name.
+        start: When it began, in seconds since the first one did.
+        seconds: How long it took, with the passes inside it.
+        children: The passes inside it, in the order in which they ran.
+        is_changed: Whether it changed the module.
+        error: Why it failed, "" where it did not.
+        stage: The stage of a session that it made, "" where that is not known.
+    """
+
+    name: str
+    start: float
+    seconds: float
+    children: tuple[TimedPass, ...] = ()
+    is_changed: bool = False
+    error: str = ""
+    stage: str = ""
+
+    @property
+    def own(self) -> float:
+        """The seconds that it took itself, without the passes inside it."""
+        return max(self.seconds - sum(one.seconds for one in self.children), 0.0)
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, TimedPass]]:
+        """Yield it and all inside it in the order in which they began, with how deep they are."""
+        yield depth, self
+        for child in self.children:
+            yield from child.walk(depth + 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +110,7 @@ class PassTimes:
         rows, all_of_it = self.by_name, self.root.seconds
         shown = [
             (
-                visible(" ".join(row.name.split())),
+                svg.visible(" ".join(row.name.split())),
                 str(row.runs) if row.name != _OUTSIDE else "",
                 format_duration(row.own),
                 f"{row.own / all_of_it:.1%}" if all_of_it else "",
@@ -210,7 +232,7 @@ class _FlameGraph:
         narrow = f"; {left_out} too short to draw" if left_out else ""
         self._title = f"{passes}{rest}{narrow}"
         self._size = Size(_WIDTH, bottom + _MARGIN)
-        self._root = svg_document(self._size, "flame-graph", self._title, self._theme)
+        self._root = svg.svg_document(self._size, "flame-graph", self._title, self._theme)
 
     def _place(self, passes: Sequence[TimedPass], left: float, top: float) -> None:
         """Place passes side by side, with nested ones below."""
@@ -225,17 +247,17 @@ class _FlameGraph:
         self._draw_legend()
         for rect, one in self._bars:
             self._draw_bar(rect, one)
-        return Figure(svg_text(self._root), self._size.width, self._size.height)
+        return Figure(svg.svg_text(self._root), self._size.width, self._size.height)
 
     def _draw_legend(self) -> None:
-        add_text(self._root, self._title, (_MARGIN, 26), 12, self._theme.text, "start")
+        svg.add_text(self._root, self._title, (_MARGIN, 26), 12, self._theme.text, "start")
         x = _WIDTH - _MARGIN
         for words, is_changed in (("changed nothing", False), ("changed the module", True)):
-            x -= text_width(words, _FONT_SIZE)
-            add_text(self._root, words, (x, 26), _FONT_SIZE, self._theme.quiet_text, "start")
+            x -= svg.text_width(words, _FONT_SIZE)
+            svg.add_text(self._root, words, (x, 26), _FONT_SIZE, self._theme.quiet_text, "start")
             x -= 18
             fill, stroke = self._colours(is_changed=is_changed)
-            add_rect(self._root, Rect(x, 17, x + 12, 29), fill=fill, stroke=stroke)
+            svg.add_rect(self._root, Rect(x, 17, x + 12, 29), fill=fill, stroke=stroke)
             x -= 16
 
     def _colours(self, *, is_changed: bool) -> tuple[str, str]:
@@ -245,24 +267,24 @@ class _FlameGraph:
         fill, stroke = self._colours(is_changed=one.is_changed)
         if one.error:
             stroke = self._theme.flag
-        group = add(self._root, "g", "pass")
-        group.set("data-pass", printable(one.name))
-        add_tooltip(group, self._tooltip(one))
+        group = svg.add(self._root, "g", "pass")
+        group.set("data-pass", svg.printable(one.name))
+        svg.add_tooltip(group, self._tooltip(one))
         thickness = 2.0 if one.error else min(1.0, rect.width / 4)
-        add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=thickness)
+        svg.add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=thickness)
         self._draw_name(group, one, rect)
 
     def _draw_name(self, group: ElementTree.Element, one: TimedPass, rect: Rect) -> None:
         """Write the name and time, or the name, or the start of it: as much as fits."""
         name, space = " ".join(one.name.split()), rect.width - 2 * _PADDING
-        longest = int(space / text_width("m", _FONT_SIZE))
+        longest = int(space / svg.text_width("m", _FONT_SIZE))
         texts = [f"{name} {format_duration(one.seconds)}", name]
         if longest > _LEAST_NAME:
             texts.append(f"{name[: longest - 1]}…")
-        text = next((each for each in texts if text_width(each, _FONT_SIZE) <= space), "")
+        text = next((each for each in texts if svg.text_width(each, _FONT_SIZE) <= space), "")
         if text:
             place = rect.left + _PADDING, rect.top + 15
-            add_text(group, text, place, _FONT_SIZE, self._theme.text, "start")
+            svg.add_text(group, text, place, _FONT_SIZE, self._theme.text, "start")
 
     def _tooltip(self, one: TimedPass) -> str:
         share = one.seconds / self._seconds

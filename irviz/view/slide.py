@@ -11,25 +11,12 @@ from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
+from irviz.view import svg_primitives as svg
+from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
 from irviz.view.module_diff import ARROW, draw_fat_arrow
-from irviz.view.svg_primitives import (
-    MONOSPACE,
-    WIDE_FONTS,
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    keep_spaces,
-    printable,
-    px,
-    svg_document,
-    svg_text,
-    text_width,
-)
-from irviz.view.theme import Theme, mix_colours
+from irviz.view.svg_primitives import Point, Rect, Size
+from irviz.view.theme import Theme
 
 SLIDE = Size(960.0, 540.0)
 """A slide of 16:9, in points."""
@@ -47,7 +34,7 @@ _ARROW_SCALE = 0.4
 _CAPITALISED = re.compile(r"[A-Z]+[a-z0-9]+")
 _MAX_NAME = 16
 """The most characters of a name above an arrow that are in one line."""
-_FONTS = MONOSPACE.replace("monospace", ", ".join([*map(repr, WIDE_FONTS), "monospace"]))
+_FONTS = svg.MONOSPACE.replace("monospace", ", ".join([*map(repr, svg.WIDE_FONTS), "monospace"]))
 
 
 class TooSmallError(DrawError):
@@ -106,18 +93,18 @@ def slide_figure(
     Raises:
         TooSmallError: A text would be smaller.
     """
-    root = svg_document(Size(0, 0), "figure", "", theme)
+    root = svg.svg_document(Size(0, 0), "figure", "", theme)
     del root.attrib["aria-label"]
     root.set("font-family", _FONTS)
     _add_words(root, text)
     top = _MARGIN + (_TITLE_HEIGHT if text.title else 0.0)
-    picture = add(root, "g", "panels")
+    picture = svg.add(root, "g", "panels")
     place = _place_row if arrangement == "row" else _place_column
     right, bottom = place(picture, panels, arrows, top, theme)
-    width = max(right, _MARGIN + text_width(text.title, _TITLE_SIZE)) + _MARGIN
+    width = max(right, _MARGIN + svg.text_width(text.title, _TITLE_SIZE)) + _MARGIN
     if text.title:
         at, style = (width / 2, _MARGIN + 14), {"font_weight": "600"}
-        add_text(root, text.title, at, _TITLE_SIZE, theme.text, **style)
+        svg.add_text(root, text.title, at, _TITLE_SIZE, theme.text, **style)
     return _fitted(root, Size(width, bottom + _MARGIN), size, min_text)
 
 
@@ -135,7 +122,7 @@ def _place_row(
     for at, panel in enumerate(panels):
         if at:
             x = _draw_arrow(picture, arrows[at - 1], (x, y + height / 2), theme)
-        width = max(panel.size.width, text_width(panel.caption, _CAPTION_SIZE))
+        width = max(panel.size.width, svg.text_width(panel.caption, _CAPTION_SIZE))
         left = x + (width - panel.size.width) / 2
         _place(
             picture, panel, (left, y + (height - panel.size.height) / 2), x + width / 2, y, theme
@@ -156,13 +143,13 @@ def _place_column(
     middle, y = _MARGIN + width / 2, top
     for at, panel in enumerate(panels):
         if at and (words := arrows[at - 1]) is not None:
-            group, high = add(picture, "g", "transform"), ARROW.width * _ARROW_SCALE
-            place = f"translate({px(middle)} {px(y + (high + _GAP) / 2)})"
-            arrow = add(group, "g", transform=f"{place} scale({px(_ARROW_SCALE)})")
+            group, high = svg.add(picture, "g", "transform"), ARROW.width * _ARROW_SCALE
+            place = f"translate({svg.px(middle)} {svg.px(y + (high + _GAP) / 2)})"
+            arrow = svg.add(group, "g", transform=f"{place} scale({svg.px(_ARROW_SCALE)})")
             draw_fat_arrow(arrow, (0.0, 0.0), theme.line, "below")
             beside, style = (middle + high, y + high / 2 + _GAP), {"font_weight": "600"}
             line = words.replace("\n", ", ")
-            add_text(group, line, beside, _ARROW_SIZE, theme.text, "start", **style)
+            svg.add_text(group, line, beside, _ARROW_SIZE, theme.text, "start", **style)
             y += high
         y += _GAP * bool(at) + _CAPTION_HEIGHT * bool(panel.caption)
         left = _MARGIN + (width - panel.size.width) / 2
@@ -182,8 +169,8 @@ def _place(
     """Place a panel, with its caption above `top`."""
     if panel.caption:
         at, style = (middle, top - 8), {"font_weight": "600"}
-        add_text(picture, panel.caption, at, _CAPTION_SIZE, theme.text, **style)
-    panel.group.set("transform", f"translate({px(corner[0])} {px(corner[1])})")
+        svg.add_text(picture, panel.caption, at, _CAPTION_SIZE, theme.text, **style)
+    panel.group.set("transform", f"translate({svg.px(corner[0])} {svg.px(corner[1])})")
     picture.append(panel.group)
 
 
@@ -206,9 +193,9 @@ def _fitted(root: ElementTree.Element, drawn: Size, size: Size, min_text: float)
         )
     width, height = (side * scale * _PX_PER_POINT for side in drawn)
     for name, value in (("width", width), ("height", height)):
-        root.set(name, px(value))
-    root.set("viewBox", f"0 0 {px(drawn.width)} {px(drawn.height)}")
-    return Figure(svg_text(root), width, height)
+        root.set(name, svg.px(value))
+    root.set("viewBox", f"0 0 {svg.px(drawn.width)} {svg.px(drawn.height)}")
+    return Figure(svg.svg_text(root), width, height)
 
 
 def _least(text: ElementTree.Element) -> float:
@@ -221,7 +208,7 @@ def _add_words(root: ElementTree.Element, text: SlideText) -> None:
     words = [("title", "", text.label), ("desc", "", text.description)]
     words += [("metadata", "program", program) for program in text.programs]
     for at, (tag, css_class, content) in enumerate(words):
-        element = add(root, tag, css_class)
+        element = svg.add(root, tag, css_class)
         element.text = content
         root.remove(element)
         root.insert(at, element)
@@ -235,13 +222,13 @@ def _draw_arrow(
     if words is None:
         return x + 2 * _GAP
     lines = [line for word in words.split("\n") for line in _broken_name(word)]
-    width = max(ARROW.width, *(text_width(line, _ARROW_SIZE) for line in lines))
-    group = add(parent, "g", "transform")
+    width = max(ARROW.width, *(svg.text_width(line, _ARROW_SIZE) for line in lines))
+    group = svg.add(parent, "g", "transform")
     draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
     for at, line in enumerate(reversed(lines)):
         place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
         style = {"font_weight": "600"}
-        add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
+        svg.add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
     return x + width + 2 * _BESIDE
 
 
@@ -328,12 +315,14 @@ def draw_code(
             same share them.
         line_height: The distance of two lines.
     """
-    group = add(parent, "g", "code")
+    group = svg.add(parent, "g", "code")
     marked = marked or {}
-    gutter = max((text_width(mark.number + " ", CODE_SIZE) for mark in marked.values()), default=0)
+    gutter = max(
+        (svg.text_width(mark.number + " ", CODE_SIZE) for mark in marked.values()), default=0
+    )
     x, y = corner[0] + gutter, corner[1]
     baseline = _BASELINE + (line_height - LINE_HEIGHT) / 2
-    width = max((text_width(line, CODE_SIZE) for line in lines), default=0.0)
+    width = max((svg.text_width(line, CODE_SIZE) for line in lines), default=0.0)
     for mark, run in groupby(range(len(lines)), marked.get):
         if mark is None:
             continue
@@ -342,23 +331,23 @@ def draw_code(
         if mark.colour:
             ground = mix_colours(theme.background, mark.colour, _TINT)
             area = Rect.at((corner[0] - 4, top), gutter + width + 8, height)
-            add_rect(group, area, fill=ground)
+            svg.add_rect(group, area, fill=ground)
         place, style = (corner[0], top + baseline), {"font_weight": "700"}
-        add_text(group, mark.number, place, CODE_SIZE, theme.text, "start", "number", **style)
+        svg.add_text(group, mark.number, place, CODE_SIZE, theme.text, "start", "number", **style)
     for at, (text, spans) in enumerate(zip(lines, _highlighted(tuple(lines)), strict=False)):
         if not text.strip():
             continue
         indent = len(text) - len(text.lstrip())
-        left = x + text_width(" " * indent, CODE_SIZE)
-        element = add_text(
+        left = x + svg.text_width(" " * indent, CODE_SIZE)
+        element = svg.add_text(
             group, "", (left, y + at * line_height + baseline), CODE_SIZE, theme.text, "start"
         )
         for span in spans:
-            part = add(element, "tspan", fill=theme.code.get(span.colour, theme.text))
+            part = svg.add(element, "tspan", fill=theme.code.get(span.colour, theme.text))
             if span.colour in ("keyword", "decorator"):
                 part.set("font-weight", "600")
-            part.text = printable(span.text)
-        keep_spaces(element)
+            part.text = svg.printable(span.text)
+        svg.keep_spaces(element)
     return Size(gutter + width, len(lines) * line_height)
 
 

@@ -13,14 +13,8 @@ from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-)
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId
+from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
 from irviz.view.graph.layout import Route
@@ -34,17 +28,7 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
 )
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    path,
-    px,
-    text_width,
-)
+from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0
@@ -155,7 +139,7 @@ class _Panel:
         if self.hidden:
             scene.edges = [one for one in scene.edges if one[0] not in self.hidden]
             scene.used = {edge.source for edge, _ in scene.edges}
-        picture = add(self.root, "g")
+        picture = svg.add(self.root, "g")
         draw_scene(picture, self.rest, scene, self.theme)
         self._draw_alone(picture)
         self._draw_buffers(picture)
@@ -166,7 +150,7 @@ class _Panel:
             if "param" in element.get("class", "").split():
                 _write_subscript(element)
         left, top, right, bottom = self.extent
-        picture.set("transform", f"translate({px(-left)} {px(-top)})")
+        picture.set("transform", f"translate({svg.px(-left)} {svg.px(-top)})")
         return self.root, Size(right - left, bottom - top)
 
     def _grow(self, rect: Rect) -> None:
@@ -203,8 +187,10 @@ class _Panel:
                 label = node.type_label if self.words.has_input_types else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
                 if label:
-                    add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "end")
-                width = text_width(label, node_labels.VALUE_SIZE)
+                    svg.add_text(
+                        picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "end"
+                    )
+                width = svg.text_width(label, node_labels.VALUE_SIZE)
                 self._grow(rect._replace(left=place[0] - width))
 
     def _draw_alone(self, picture: ElementTree.Element) -> None:
@@ -225,7 +211,7 @@ class _Panel:
         centres = [(y, size.height) for (y, _), size in zip(wanted, sizes, strict=True)]
         for (y, node), size, top in zip(wanted, sizes, _apart(centres, -math.inf), strict=True):
             rect = Rect.at((left, top), size.width, size.height)
-            line = path("M", left, rect.centre[1], "L", left - 2 * _GAP, y)
+            line = svg.path("M", left, rect.centre[1], "L", left - 2 * _GAP, y)
             _draw_leader(picture, line, self.theme)
             draw_node(picture, node, rect, self.theme, None)
             self.shapes[node.id] = rect
@@ -256,7 +242,7 @@ class _Panel:
                 draw_edge(picture, edge, self.graph[edge.source], _across(*ends), self.theme)
                 label = self.graph[edge.source].type_label
                 place = ((source.right + rect.left) / 2, source.centre[1] - 8)
-                add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
+                svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
             else:
                 given = Edge(node.id, edge.source, edge.position)
                 draw_edge(picture, given, node, _across(*reversed(ends)), self.theme)
@@ -283,8 +269,8 @@ class _Panel:
         draw_edge(picture, edge, node, route, self.theme)
         label = node_labels.value_label(node)
         place = (start[0] + 6, start[1] + (-7.0 if up else 14.0))
-        add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
-        self._grow(Rect.at(place, text_width(label, node_labels.VALUE_SIZE), 1.0))
+        svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
+        self._grow(Rect.at(place, svg.text_width(label, node_labels.VALUE_SIZE), 1.0))
 
     def _draw_return(self, picture: ElementTree.Element, name: NodeId) -> None:
         up, rect, size = self.direction == "up", self.shapes[name], output_size()
@@ -301,7 +287,7 @@ class _Panel:
         colour = self.theme.changes["changed"]
         for name in self.words.highlight:
             shape = node_style(self.graph[name]).shape
-            ring = add(picture, "g", "highlight")
+            ring = svg.add(picture, "g", "highlight")
             lines = {"fill": "none", "stroke": colour}
             add_shape(ring, shape, self.shapes[NodeId(name)], **lines, stroke_width=4.0)
 
@@ -321,7 +307,7 @@ class _Panel:
             rect = Rect.at((left, top), one.size.width, one.size.height)
             node = self.shapes[NodeId(one.name)]
             start = (node.right, node.centre[1])
-            line = path("M", *start, "L", left, rect.centre[1])
+            line = svg.path("M", *start, "L", left, rect.centre[1])
             _draw_leader(picture, line, self.theme)
             one.draw(picture, rect, self.theme)
             self._grow(rect)
@@ -341,25 +327,29 @@ class _Callout:
         code = given.callouts.get(name, ())
         lines = [part for line in code for part in wrapped(line, given.width)]
         words = given.notes.get(name, "")
-        width = max([text_width(words, CODE_SIZE), *(text_width(one, CODE_SIZE) for one in lines)])
+        width = max(
+            [svg.text_width(words, CODE_SIZE), *(svg.text_width(one, CODE_SIZE) for one in lines)]
+        )
         height = len(lines) * LINE_HEIGHT + (_WORDS_HEIGHT if words else 0.0)
         return cls(name, lines, words, Size(width + 2 * _PAD, height + 2 * _PAD))
 
     def draw(self, picture: ElementTree.Element, rect: Rect, theme: Theme) -> None:
-        group = add(picture, "g", "callout", data_node=self.name)
+        group = svg.add(picture, "g", "callout", data_node=self.name)
         style: dict[str, str | float] = {"fill": theme.background, "stroke": theme.line}
-        add_rect(group, rect, rx=4.0, stroke_width=1.3, stroke_dasharray="4 3", **style)
+        svg.add_rect(group, rect, rx=4.0, stroke_width=1.3, stroke_dasharray="4 3", **style)
         y = rect.top + _PAD
         if self.words:
             place = (rect.left + _PAD, y + 11)
-            add_text(group, self.words, place, CODE_SIZE, theme.text, "start", font_weight="600")
+            svg.add_text(
+                group, self.words, place, CODE_SIZE, theme.text, "start", font_weight="600"
+            )
             y += _WORDS_HEIGHT
         draw_code(group, self.lines, (rect.left + _PAD, y), theme)
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:
     style: dict[str, str | float] = {"fill": "none", "stroke": theme.line, "stroke_width": 1.3}
-    add(picture, "path", "leader", d=line, stroke_dasharray="4 3", **style)
+    svg.add(picture, "path", "leader", d=line, stroke_dasharray="4 3", **style)
 
 
 def _alone(graph: Graph) -> list[Node]:
@@ -421,5 +411,5 @@ def _write_subscript(group: ElementTree.Element) -> None:
         found = _SUBSCRIPT.fullmatch(text.text or "")
         if text.get("class") == "name" and found:
             text.text = found[1]
-            number = add(text, "tspan", dy=3.5, font_size=node_labels.NOTE_SIZE)
+            number = svg.add(text, "tspan", dy=3.5, font_size=node_labels.NOTE_SIZE)
             number.text = found[2]

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect
 from tvm import ir, relax
 
-from irviz.cli.commands import demo_stages
+from irviz.cli.main import demo_stages
 from irviz.session.session import Session
 
 

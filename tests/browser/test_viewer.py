@@ -16,7 +16,7 @@ from irviz.ir.function_graph import extract
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.view.graph.graph_figure import draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
-from irviz.view.text.details import loop_nest_html
+from irviz.view.node_details import loop_nest_html
 
 MOUNT = """async ([script, style, traits, width]) => {
     const url = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irviz.cli.commands import demo_session, demo_stages
+from irviz.cli.main import demo_session, demo_stages
 from irviz.model.runs.run_result import Verdict
 
 

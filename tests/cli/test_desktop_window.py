@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from irviz.cli import desktop_window as windows
 from irviz.cli import page_launcher as serving
-from irviz.cli import page_launcher as windows
-from irviz.cli.page_launcher import START, WindowError, has_webview, serve
+from irviz.cli.desktop_window import WindowError, has_webview
+from irviz.cli.page_launcher import START, serve
 
 pytestmark = [
     pytest.mark.worker,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irviz.cli.commands import demo_stages
-from irviz.cli.main import main
+from irviz.cli.main import demo_stages, main
 from irviz.course.mlp import MyModule
 
 pytestmark = pytest.mark.worker

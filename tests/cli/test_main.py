@@ -13,8 +13,7 @@ from tvm import relax
 
 import irviz
 from irviz.cli import page_server
-from irviz.cli.commands import demo_stages
-from irviz.cli.main import main
+from irviz.cli.main import demo_stages, main
 from irviz.cli.page_launcher import PageRequest
 from irviz.course.mlp import MODULES, MyModuleStatic
 

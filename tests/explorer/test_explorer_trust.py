@@ -12,7 +12,7 @@ from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.view.text.run_results import run_summary
+from irviz.view.run_results import run_summary
 from irviz.worker import sandbox
 
 pytestmark = pytest.mark.worker

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import irviz
-from irviz.cli.commands import demo_stages
+from irviz.cli.main import demo_stages
 from irviz.explorer.actions import SetField
 from irviz.explorer.html_file import page_in_steps, write_html
 from irviz.explorer.state import Clipboard, State

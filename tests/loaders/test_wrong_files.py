@@ -19,8 +19,7 @@ import irviz
 from irviz.cli.main import main
 from irviz.course.mlp import MyModuleStatic
 from irviz.errors import LoadError
-from irviz.loaders.file_kind import READABLE
-from irviz.loaders.load import load_content
+from irviz.loaders.load import READABLE, load_content
 
 onnx = pytest.importorskip("onnx", reason="this needs onnx: pip install 'irviz[onnx]'")
 

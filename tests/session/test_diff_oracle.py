@@ -12,7 +12,7 @@ from tvm.relax.dpl import is_op, wildcard
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.model.diff.compare_nodes import NodeComparison
+from irviz.model.diff.compare_functions import NodeComparison
 from irviz.model.diff.diff_result import NodeChange
 from irviz.model.graph.graph import NodeKind
 from irviz.transforms.passes.catalog import catalog

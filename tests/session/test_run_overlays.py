@@ -108,16 +108,16 @@ def test_sizes_within_two_decades_are_linear(mlp):
     of = trace({"x": visit(np.zeros(250)), "lv0": visit(np.zeros(500))})
     overlay = size_overlay(of, mlp)
     assert overlay.title == "size of each value"
-    assert (overlay.low, overlay.high) == ("0 B", "2.0 kB")
+    assert (overlay.low, overlay.high) == ("0 B", "1.95 KiB")
     assert overlay.marks[NodeId("x")].share == pytest.approx(0.5)
-    assert overlay.marks[NodeId("x")].text == "1.0 kB"
+    assert overlay.marks[NodeId("x")].text == "1000 B"
 
 
 def test_sizes_of_more_decades_are_logarithmic_and_the_legend_says_so(mlp):
     of = trace({"x": visit([0]), "lv0": visit(np.zeros(10**3)), "lv1": visit(np.zeros(10**6))})
     overlay = size_overlay(of, mlp)
     assert overlay.title == "size of each value, log scale"
-    assert (overlay.low, overlay.high) == ("4 B", "4.0 MB")
+    assert (overlay.low, overlay.high) == ("4 B", "3.81 MiB")
     shares = [overlay.marks[NodeId(one)].share for one in ("x", "lv0", "lv1")]
     assert shares == pytest.approx([0, 0.5, 1])
 

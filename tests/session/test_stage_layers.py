@@ -8,7 +8,8 @@ from tvm import relax
 from tvm.relax.frontend import nn
 
 from irviz.errors import NotFoundError
-from irviz.model.graph.graph import INPUT_KINDS, LayerPart, NodeKind, layer_name
+from irviz.model.graph.graph import INPUT_KINDS, LayerPart, NodeKind
+from irviz.model.graph.layers import layer_name
 from irviz.session.file_codec import EncodingError
 from irviz.session.session import Session
 from irviz.session.session_file import decode_layers, encode_layers

@@ -11,9 +11,8 @@ import irviz
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.explorer.state import State
 from irviz.explorer.viewer_traits import viewer_data
-from irviz.model.runs.measurement import TimedPass
 from irviz.transforms.stage import Stage
-from irviz.view.pass_times import PassTimes
+from irviz.view.pass_times import PassTimes, TimedPass
 
 NASTY = "<script>alert('&')</script>\u202e"
 

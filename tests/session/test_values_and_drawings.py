@@ -14,7 +14,7 @@ from irviz.course.mlp import MyModule
 from irviz.errors import InputError
 from irviz.model.graph.graph import inlined_id
 from irviz.session.session import Session
-from irviz.view.text.run_results import TimingTable
+from irviz.view.run_results import TimingTable
 
 pytestmark = pytest.mark.build
 

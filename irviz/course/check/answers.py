@@ -1,4 +1,4 @@
-"""Apply answers to modules, count the contents of the modules that they make, and run those."""
+"""Verdicts on answers: apply them to modules, count what these contain, and run them."""
 
 from __future__ import annotations
 

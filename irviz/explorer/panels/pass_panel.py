@@ -10,19 +10,8 @@ import ipywidgets as widgets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    Chips,
-    FieldError,
-    Panel,
-    classed,
-    field,
-    heading,
-    html,
-    offer,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.pass_trials import suggested_passes
 from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
@@ -34,16 +23,17 @@ from irviz.loaders.param_files import load_params
 from irviz.runtime.argument_conversion import parse_sizes
 from irviz.session.session import Session
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.passes.arguments import (
+from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
+from irviz.transforms.passes.parameters import (
+    PATTERN_MODULES,
     NameScope,
+    ParameterKind,
+    PassParameter,
     plain_argument,
     resolve_argument,
     symbolic_names,
 )
-from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
-from irviz.transforms.passes.parameters import ParameterKind, PassParameter
 from irviz.transforms.passes.pass_call import PassCall, named_pass
-from irviz.transforms.passes.pass_facts import PATTERN_MODULES
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 
@@ -53,7 +43,7 @@ class BindPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._names = classed(Chips(label="parameters to bind"), "irviz-bind-names")
+        self._names = ui.classed(ui.Chips(label="parameters to bind"), "irviz-bind-names")
         self._names.add_class("irviz-unlabelled")
         self._checked = CheckedField(self._names)
         self._button = self.button(
@@ -62,9 +52,9 @@ class BindPanel(Panel):
             lambda: self.try_to_send(self._bind),
             "link",
         )
-        self._empty = html("")
+        self._empty = ui.html("")
         self.widget = widgets.VBox(
-            [heading("Bind parameters"), self._empty, self._checked, self._button]
+            [ui.heading("Bind parameters"), self._empty, self._checked, self._button]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -75,20 +65,20 @@ class BindPanel(Panel):
         session = state.session
         names = list(session.unbound_params)
         self._names.offer(names, names)
-        show_if(self._checked, bool(names))
-        show_if(self._button, bool(names))
+        ui.show_if(self._checked, bool(names))
+        ui.show_if(self._button, bool(names))
         why = (
             "all of them are bound"
             if session.call_inputs.params
             else "none were given: explore(…, params=…)"
         )
-        self._empty.value = "" if names else paragraph(f"Nothing to bind: {why}.")
+        self._empty.value = "" if names else ui.paragraph(f"Nothing to bind: {why}.")
 
     def _bind(self) -> actions.Action:
         arrays = self.state.session.unbound_params
         chosen = {name: arrays[name] for name in self._names.value}
         if not chosen:
-            raise FieldError(self._checked, "no parameter is chosen: choose at least one")
+            raise ui.FieldError(self._checked, "no parameter is chosen: choose at least one")
         return actions.Apply(bind_params(chosen, self.state.function))
 
 
@@ -111,12 +101,12 @@ class PassPanel(Panel):
         self._preview_shown: Preview | None = None
         self._chosen: CatalogEntry | None = None
         words = "find a pass: a part of its name, or words"
-        self._choice = classed(PassChoice(placeholder=words), "irviz-pass-name")
+        self._choice = ui.classed(PassChoice(placeholder=words), "irviz-pass-name")
         self._checked_choice = CheckedField(self._choice)
-        self._group = field(
+        self._group = ui.field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
-        self._code_only = html("irviz-pass-code")
+        self._code_only = ui.html("irviz-pass-code")
         self.form = PassForm(store.state.session, self._forget)
         self._preview = self.button(
             "Preview",
@@ -130,14 +120,14 @@ class PassPanel(Panel):
             lambda: self.try_to_send(lambda: actions.Apply(self._call())),
             "play",
         )
-        self._words = html("irviz-pass-preview")
+        self._words = ui.html("irviz-pass-preview")
         self._choice.observe(lambda _: self._search(), "value")
         self._group.observe(lambda _: self._search(), "value")
         self.on_change(self._choice, self._choose, "chosen")
         buttons = [self._preview, self._apply]
-        parts = [heading("Apply a pass"), self._group, self._checked_choice, self._code_only]
+        parts = [ui.heading("Apply a pass"), self._group, self._checked_choice, self._code_only]
         parts += [self.form.widget, widgets.HBox(buttons), self._words]
-        self.widget = classed(widgets.VBox(parts), "irviz-pass")
+        self.widget = ui.classed(widgets.VBox(parts), "irviz-pass")
         self._search()
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -149,7 +139,7 @@ class PassPanel(Panel):
         found = state.preview
         if found is not None:
             kind = "irviz-error" if found.is_error else "irviz-said"
-            self._words.value = paragraph(found.words, kind, "status")
+            self._words.value = ui.paragraph(found.words, kind, "status")
         elif self._preview_shown is not None:
             self._words.value = ""
         self._preview_shown = found
@@ -201,13 +191,13 @@ class PassPanel(Panel):
         if self._chosen is None and typed:
             first = next(iter(self._listed()), None)
             if first is None:
-                raise FieldError(self._checked_choice, f"no pass has {typed!r} in {_NONE}")
+                raise ui.FieldError(self._checked_choice, f"no pass has {typed!r} in {_NONE}")
             self._choice.set_trait("chosen", first.full_name)
         if self._chosen is None:
             words = "no pass is chosen: choose one from the list, or type a part of its name"
-            raise FieldError(self._checked_choice, words)
+            raise ui.FieldError(self._checked_choice, words)
         if self._chosen.code_only:
-            raise FieldError(self._checked_choice, self._chosen.code_only)
+            raise ui.FieldError(self._checked_choice, self._chosen.code_only)
         return named_pass(self._chosen.full_name, **self.form.arguments())
 
     def _forget(self) -> None:
@@ -238,7 +228,7 @@ class ReplayPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._stage = field(widgets.Dropdown, "irviz-replay-on", "behind stage")
+        self._stage = ui.field(widgets.Dropdown, "irviz-replay-on", "behind stage")
         checked = self._checked = CheckedField(self._stage)
         replay = self.button(
             "Replay",
@@ -246,7 +236,7 @@ class ReplayPanel(Panel):
             lambda: self.try_to_send(self._replay),
             "repeat",
         )
-        self.widget = widgets.VBox([heading("Replay the shown branch"), checked, replay])
+        self.widget = widgets.VBox([ui.heading("Replay the shown branch"), checked, replay])
 
     def _parts(self, state: State) -> tuple[object, ...]:
         return (state.session,)
@@ -258,12 +248,14 @@ class ReplayPanel(Panel):
         others = [(f"{s.id}  {s.label}", s.id) for s in session.stages if s.id not in own]
         chosen = self._stage.value
         kept = chosen if chosen in dict(others).values() else ""
-        offer(self._stage, [("–", ""), *others], kept)
-        show_if(self.widget, bool(others))
+        ui.offer(self._stage, [("–", ""), *others], kept)
+        ui.show_if(self.widget, bool(others))
 
     def _replay(self) -> actions.Action:
         if not self._stage.value:
-            raise FieldError(self._checked, "no stage is chosen: choose the one to continue from")
+            raise ui.FieldError(
+                self._checked, "no stage is chosen: choose the one to continue from"
+            )
         return actions.ReplayBranch(self._stage.value)
 
 
@@ -292,7 +284,7 @@ class PassForm:
         self.fields: dict[str, widgets.Widget] = {}
         self.paths: dict[str, widgets.Text] = {}
         self._checked: dict[str, CheckedField] = {}
-        self.widget = classed(widgets.VBox(), "irviz-pass-form")
+        self.widget = ui.classed(widgets.VBox(), "irviz-pass-form")
         self._parameters: tuple[PassParameter, ...] = ()
         self._session, self._changed = session, changed
 
@@ -331,10 +323,10 @@ class PassForm:
                 if value is not None:
                     resolve_argument(one, plain_argument(one, value, "this pass"), scope)
             except Exception as failure:  # a file, for example
-                raise FieldError(self._checked[one.name], failure) from None
+                raise ui.FieldError(self._checked[one.name], failure) from None
             if value is None and one.is_required:
                 words = f"{one.name} is empty, and takes {one.kind.value}: give it"
-                raise FieldError(self._checked[one.name], words)
+                raise ui.FieldError(self._checked[one.name], words)
             if value is not None and (one.is_required or value != one.default):
                 found[one.name] = value
         return found
@@ -385,7 +377,7 @@ class PassForm:
         if not parameter.is_required:
             options.insert(0, ("–", ""))
             value = value or ""
-        offer(chosen, options, value)
+        ui.offer(chosen, options, value)
         return str(value or "")
 
     def _offer_of(self, parameter: PassParameter, function: str, is_new: bool) -> None:
@@ -420,25 +412,25 @@ def _field(parameter: PassParameter) -> widgets.Widget:
     elif kind is ParameterKind.FUNCTION:
         made, options = widgets.Dropdown, {}
     elif kind in (*_CHOOSING, ParameterKind.PARAMS):
-        return classed(Chips(label=parameter.name), f"irviz-pass-{parameter.name}")
+        return ui.classed(ui.Chips(label=parameter.name), f"irviz-pass-{parameter.name}")
     elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
         made, options["options"] = widgets.Combobox, _TARGETS
     elif kind is ParameterKind.PATTERNS:
         made, options["options"] = widgets.Combobox, tuple(PATTERN_MODULES)
     options["tooltip"] = parameter.summary or kind.value
-    return field(made, f"irviz-pass-{parameter.name}", parameter.name, **options)
+    return ui.field(made, f"irviz-pass-{parameter.name}", parameter.name, **options)
 
 
 def _path() -> widgets.Text:
     hint = "the path of an .npz"
-    return field(widgets.Text, "irviz-pass-file", "or a file", placeholder=hint)
+    return ui.field(widgets.Text, "irviz-pass-file", "or a file", placeholder=hint)
 
 
 def _explained(parameter: PassParameter) -> str:
     words = parameter.summary or f"Takes {parameter.kind.value}."
     if parameter.kind is ParameterKind.CODE:
         words = f"{parameter.name} is for code. {parameter.summary}"
-    return paragraph(words, "irviz-hint")
+    return ui.paragraph(words, "irviz-hint")
 
 
 def _read(parameter: PassParameter, text: str) -> object:

@@ -9,17 +9,8 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    Panel,
-    button,
-    classed,
-    field,
-    heading,
-    html,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.runner import Jobs
 from irviz.explorer.shown_schedule import prim_func, schedule_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
@@ -56,9 +47,9 @@ class TimingPanel(Panel):
             actions.Measure(every=True),
             "list",
         )
-        self._table = html("irviz-measured")
+        self._table = ui.html("irviz-measured")
         self.widget = widgets.VBox(
-            [heading("Time of a call"), widgets.HBox([two, every]), self._table]
+            [ui.heading("Time of a call"), widgets.HBox([two, every]), self._table]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -67,7 +58,7 @@ class TimingPanel(Panel):
     def _show(self, state: State) -> None:
         timing = state.timing
         self._table.value = (
-            paragraph(timing, "irviz-error") if isinstance(timing, str) else timing._repr_html_()
+            ui.paragraph(timing, "irviz-error") if isinstance(timing, str) else timing._repr_html_()
         )
 
 
@@ -76,7 +67,7 @@ class StepTiming(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._sizes = field(widgets.Text, "irviz-step-sizes", "sizes", continuous_update=False)
+        self._sizes = ui.field(widgets.Text, "irviz-step-sizes", "sizes", continuous_update=False)
         self._checked = CheckedField(self._sizes)
         self.on_change(self._sizes, self._set_sizes)
         every = self.button(
@@ -85,7 +76,7 @@ class StepTiming(Panel):
             actions.MeasureSteps(every=True),
         )
         self._cancel = self.button("Cancel", "Stop measuring", actions.Cancel(), "stop")
-        self._line, self._table = html("irviz-schedule-time"), html("")
+        self._line, self._table = ui.html("irviz-schedule-time"), ui.html("")
         controls = widgets.HBox([self._checked, every, self._cancel])
         self.widget = widgets.VBox([self._line, controls, self._table])
 
@@ -99,16 +90,16 @@ class StepTiming(Panel):
     def _show(self, state: State) -> None:
         """Show the progress or the results, and ask for symbolic sizes."""
         steps, jobs = steps_to_time(state), _jobs(state)
-        show_if(self.widget, steps is not None)
-        show_if(self._cancel, bool(jobs.name))
+        ui.show_if(self.widget, steps is not None)
+        ui.show_if(self._cancel, bool(jobs.name))
         if steps is None:
             return
-        show_if(self._checked, bool(steps.sizes))
+        ui.show_if(self._checked, bool(steps.sizes))
         self._sizes.value = ", ".join(f"{name}={size}" for name, size in steps.sizes)
         times = state.step_times
         is_known = times.is_of(steps)
         line = times.summary(steps) if is_known else ""
-        self._line.value = paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
+        self._line.value = ui.paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
         self._table.value = times.html(steps) if is_known else ""
 
     def _set_sizes(self, text: str) -> None:
@@ -141,9 +132,11 @@ class _Shown:
     def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
         self.picture: Figure | GraphFigure | None = None
         self._kind, self._send = kind, send
-        self._html = html(f"irviz-{kind}-picture")
+        self._html = ui.html(f"irviz-{kind}-picture")
         self._file = ""
-        save = button("Save SVG", "Save this picture", self._save, "download", f"irviz-{kind}-save")
+        save = ui.button(
+            "Save SVG", "Save this picture", self._save, "download", f"irviz-{kind}-save"
+        )
         self.widget = widgets.VBox([self._html, save])
         self.clear("")
 
@@ -151,14 +144,14 @@ class _Shown:
         """Clear the picture; the next one is saved under this name."""
         self.picture, self._html.value = None, ""
         self._file = f"{name}-{self._kind}.svg"
-        show_if(self.widget, False)
+        ui.show_if(self.widget, False)
 
     def show(self, picture: Figure | GraphFigure) -> None:
         """Show a picture in an isolated part of the page, as it may be wider than the panel."""
         self.picture = picture
         frame = "overflow: auto; max-height: 600px"
         self._html.value = f'<div style="{frame}">{picture.svg}</div>'
-        show_if(self.widget, True)
+        ui.show_if(self.widget, True)
 
     def _save(self) -> None:
         if self.picture is not None:
@@ -172,9 +165,9 @@ class MemoryPanel(Panel):
         super().__init__(store)
         self.use: MemoryUse | None = None
         self._key: tuple[object, ...] = ()
-        self._sizes = field(widgets.Text, "irviz-memory-sizes", "sizes", is_aligned=True)
+        self._sizes = ui.field(widgets.Text, "irviz-memory-sizes", "sizes", is_aligned=True)
         self._checked = CheckedField(self._sizes)
-        self._theme = field(
+        self._theme = ui.field(
             widgets.Dropdown,
             "irviz-memory-theme",
             "theme",
@@ -188,8 +181,8 @@ class MemoryPanel(Panel):
             lambda: self._try(self._show_use),
             "bar-chart",
         )
-        self._facts = html("irviz-memory-facts")
-        self._planned = field(
+        self._facts = ui.html("irviz-memory-facts")
+        self._planned = ui.field(
             widgets.Checkbox, "", "with the storages of the plan", is_aligned=True, indent=False
         )
         self.ask_buffers = self.button(
@@ -201,9 +194,9 @@ class MemoryPanel(Panel):
         self.chart, self.buffers = _Shown("memory", self.send), _Shown("buffers", self.send)
         controls = [self._checked, self._theme, self.ask, self._facts, self.chart.widget]
         controls += [self.ask_buffers, self._planned, self.buffers.widget]
-        self._controls, self._hint = widgets.VBox(controls), html("")
-        self.widget = classed(
-            widgets.VBox([heading("Memory"), self._hint, self._controls]), "irviz-memory"
+        self._controls, self._hint = widgets.VBox(controls), ui.html("")
+        self.widget = ui.classed(
+            widgets.VBox([ui.heading("Memory"), self._hint, self._controls]), "irviz-memory"
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -224,12 +217,12 @@ class MemoryPanel(Panel):
         self.buffers.clear(f"{function}-{stage.id}")
         there = drawable_functions(stage.module).get(function)
         is_relax = isinstance(there, relax.Function)
-        show_if(self._controls, is_relax)
+        ui.show_if(self._controls, is_relax)
         is_other = there is not None and not is_relax
         words = f"{function} is a PrimFunc: look at a function that calls it." if is_other else ""
-        self._hint.value = paragraph(words, "irviz-hint")
+        self._hint.value = ui.paragraph(words, "irviz-hint")
         names = symbolic_sizes(there) if is_relax else ()
-        show_if(self._checked, bool(names))
+        ui.show_if(self._checked, bool(names))
         self._sizes.value = ", ".join(f"{name}={known.get(name, _SIZE)}" for name in names)
 
     def _show_use(self, stage: Stage) -> None:
@@ -264,7 +257,7 @@ class MemoryPanel(Panel):
         try:
             act(self.state.stage)
         except Exception as failure:  # whatever it is, the explorer lives on
-            self._facts.value = paragraph(str(failure), "irviz-error", "alert")
+            self._facts.value = ui.paragraph(str(failure), "irviz-error", "alert")
         finally:
             self.ask.disabled = self.ask_buffers.disabled = False
 
@@ -310,16 +303,16 @@ class BisectionPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._check = field(widgets.Dropdown, "irviz-find-check", "check", options=_CHECKS)
+        self._check = ui.field(widgets.Dropdown, "irviz-find-check", "check", options=_CHECKS)
         find = self.button(
             "Find the pass",
             "Run some of the stages up to the shown one, and compare them with the first",
             lambda: self.send(actions.FindPass(self._check.value)),
             "search",
         )
-        self._found = html("irviz-found-pass")
-        self.widget = classed(
-            widgets.VBox([heading("Find the pass"), self._check, find, self._found]),
+        self._found = ui.html("irviz-found-pass")
+        self.widget = ui.classed(
+            widgets.VBox([ui.heading("Find the pass"), self._check, find, self._found]),
             "irviz-find-pass",
         )
 
@@ -329,4 +322,4 @@ class BisectionPanel(Panel):
     def _show(self, state: State) -> None:
         found = state.bisection
         words, kind = (found, "irviz-error") if isinstance(found, str) else (found.line, "")
-        self._found.value = paragraph(words, kind, "status")
+        self._found.value = ui.paragraph(words, kind, "status")

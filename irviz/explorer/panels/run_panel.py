@@ -1,37 +1,38 @@
-"""Run the current stage, set where and with which limits, and show its outputs by case."""
+"""Choose the inputs of runs, run the current stage within limits, and show its outputs by case."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
-from tvm import tirx
+from tvm import relax, tirx
 
 from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    Panel,
-    classed,
-    field,
-    html,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named
+from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
+from irviz.loaders.input_files import missing_inputs, read_inputs
+from irviz.runtime.argument_conversion import SIZE, Array
 from irviz.runtime.build_module import BUILDS
-from irviz.runtime.call_inputs import Inputs
+from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan
+from irviz.runtime.kv_caches import total_lengths
+from irviz.runtime.run import own_inputs
 from irviz.runtime.run_config import check_limits
-from irviz.runtime.run_jobs import own_inputs
+from irviz.runtime.sample_arguments import planned
 from irviz.session.run_stages import input_of_case
-from irviz.view.text.run_results import outputs_html
-from irviz.view.values.images import as_image, grey_png
+from irviz.view.array_pictures import as_image, grey_png
+from irviz.view.run_results import outputs_html
+from irviz.view.templating import render
+from irviz.worker.shared_arrays import shared
 
 
 class RunButton(Panel):
@@ -42,8 +43,8 @@ class RunButton(Panel):
         self._run = self.button(
             "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
         )
-        self._answer = html("irviz-answer")
-        self._automatic = field(
+        self._answer = ui.html("irviz-answer")
+        self._automatic = ui.field(
             widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
         )
         self.sets(self._automatic, "runs_new_stages")
@@ -56,7 +57,7 @@ class RunButton(Panel):
         self._run.description, self._run.icon = (
             ("Cancel", "stop") if is_running else ("Run", "play")
         )
-        self._answer.value = paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
+        self._answer.value = ui.paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
 
     def _press(self) -> None:
         self.send(actions.Cancel() if self.state.jobs.keys else actions.Run(again=True))
@@ -67,11 +68,13 @@ class RunPanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._case = field(widgets.BoundedIntText, "irviz-case", min=0)
+        self._case = ui.field(widgets.BoundedIntText, "irviz-case", min=0)
         self.sets(self._case, "case")
         hidden = widgets.Layout(display="none")
-        self._picture = classed(widgets.Image(format="png", layout=hidden), "irviz-input-picture")
-        self._outputs = html("irviz-run-outputs")
+        self._picture = ui.classed(
+            widgets.Image(format="png", layout=hidden), "irviz-input-picture"
+        )
+        self._outputs = ui.html("irviz-run-outputs")
         self.widget = widgets.VBox([self._case, self._picture, self._outputs])
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -83,11 +86,11 @@ class RunPanel(Panel):
         """Show the outputs of a run, or why there are none."""
         runs, stage_id = state.function_runs, state.stage_id
         result, error = runs.results.get(stage_id), runs.errors.get(stage_id, "")
-        show_if(self._case, result is not None and result.cases > 1)
+        ui.show_if(self._case, result is not None and result.cases > 1)
         if result is None:
-            show_if(self._picture, False)
+            ui.show_if(self._picture, False)
             words = error or "Not run yet."
-            self._outputs.value = paragraph(words, "irviz-error" if error else "")
+            self._outputs.value = ui.paragraph(words, "irviz-error" if error else "")
             return
         self._case.max = max(result.cases - 1, 0)
         self._case.description = f"input (0 to {result.cases - 1})"
@@ -97,7 +100,7 @@ class RunPanel(Panel):
         image = None if array is None else as_image(array)
         is_classified = image is not None or result.labels is not None
         self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
-        show_if(self._picture, image is not None)
+        ui.show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)
 
@@ -132,11 +135,11 @@ class LimitsPanel(Panel):
         # only what was changed is sent: the others may be beyond what a field can show
         self._fields: dict[LimitName, CheckedField] = {}
         for name, (kind, words, options) in _LIMITS.items():
-            made = field(kind, f"irviz-limits-{name}", words, **options)
+            made = ui.field(kind, f"irviz-limits-{name}", words, **options)
             self._fields[name] = CheckedField(made)
             self.on_change(made, partial(self._limit, name))
         fields = widgets.VBox([*self._fields.values()])
-        self.widget = classed(
+        self.widget = ui.classed(
             widgets.Accordion([fields], titles=("where it runs, and limits",)), "irviz-limits"
         )
 
@@ -162,3 +165,232 @@ class LimitsPanel(Panel):
             self._fields[name].say(f"{failure}; runs go on with what was there before")
         else:
             self.send(actions.SetLimit(name, value))
+
+
+# --- Choose the inputs of runs: the user's own, random ones, zeros or a file; and sizes ----------
+
+
+GIVEN, FILE = "given", "file"
+_OPTIONS = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
+_MOST_LINES = 4
+_LARGEST = 1 << 53
+_NO_FILE = "no file is named: give the path of an .npy, an .npz, an image, or a folder of images"
+_AS_BEFORE = "runs are still given what was chosen before"
+
+
+class InputsPanel(Panel):
+    """Choose the source of inputs, the seed, and the sizes that nothing determines.
+
+    A choice takes effect if the function can be called with it; otherwise the panel says why not,
+    and the previous choice remains. Choices persist while stages change, and a file's contents stay
+    as they were read, so that all stages get the same inputs.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        session = store.state.session
+        given = self._given = session.call_inputs.inputs
+        self._function: relax.Function | tirx.PrimFunc | None = None
+        self._module, self._name = store.state.stage.module, store.state.function
+        self._params: Mapping[str, Array] = {}
+        self._sizes = dict(session.call_inputs.sizes)
+        self._read: dict[str, Array] = {}
+        self._refused = ""
+        is_word = given is None or isinstance(given, str)
+        self._options = _OPTIONS if is_word else [("as given", GIVEN), *_OPTIONS]
+        self._source = ui.field(
+            widgets.Dropdown,
+            "irviz-inputs-source",
+            "inputs",
+            options=self._options,
+            value=(given if given in WORDS else RANDOM) if is_word else GIVEN,
+        )
+        self._seed = ui.field(
+            widgets.BoundedIntText,
+            "irviz-inputs-seed",
+            "seed",
+            value=session.call_inputs.seed,
+            min=0,
+            max=_LARGEST,
+        )
+        self._path = ui.field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
+        again = self.button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
+        self._file = CheckedField(self._path, widgets.HBox([self._path, again]))
+        self._fields: dict[str, widgets.BoundedIntText] = {}
+        wrapping = widgets.Layout(flex_flow="row wrap")
+        self._row = ui.classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
+        self._line = ui.html("irviz-inputs-line")
+        self.on_change(self._source, lambda _: self._choose())
+        self.on_change(self._seed, lambda _: self._report())
+        self.on_change(self._path, lambda _: self._choose())
+        parts = [self._source, self._seed, self._file, self._row, self._line]
+        self.widget = ui.classed(widgets.VBox(parts), "irviz-inputs")
+
+    @property
+    def source(self) -> str:
+        """Where inputs come from: "given", "random", "zeros" or "file"."""
+        return str(self._source.value)
+
+    @property
+    def _callee(self) -> relax.Function | tirx.PrimFunc:
+        """The function that is called."""
+        assert self._function is not None, "nothing is called"
+        return self._function
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return state.stage.module, state.function, state.session.call_inputs.params
+
+    def _show(self, state: State) -> None:
+        """Show the inputs of the function, or nothing if it cannot be called."""
+        self._module, self._name = state.stage.module, state.function
+        function = function_named(self._module, self._name)
+        is_known = isinstance(function, relax.Function | tirx.PrimFunc)
+        self._function = function if is_known else None
+        # the arrays of parameters are those of Relax functions
+        self._params = (
+            {} if isinstance(function, tirx.PrimFunc) else state.session.call_inputs.params
+        )
+        ui.show_if(self.widget, is_known)
+        if is_known:
+            self._render()
+
+    def _choose(self) -> None:
+        """Use another source or file."""
+        self._read = {}
+        path, failed = self._path.value.strip(), ""
+        if self.source == FILE and path and self._function is not None:
+            wanted = missing_inputs(self._function, self._params)
+            try:
+                self._read = shared(read_inputs(Path(path).expanduser(), wanted))
+            except (ValueError, RuntimeError) as failure:  # the second where there is no home
+                failed = str(failure)
+        self._report(failed)
+
+    def _resize(self, name: str, size: int) -> None:
+        self._sizes[name] = size
+        self._report()
+
+    def _report(self, failed: str = "") -> None:
+        """Send the choice, if the function can be called with it."""
+        if self._function is None:
+            return
+        if self.source == FILE and not self._read:
+            failed = failed or _NO_FILE
+        self._refused = failed or self._plan()[0]
+        self._file.say(failed and f"{failed}; {_AS_BEFORE}")
+        with self.changes.paused():
+            self._render()
+        if not self._refused:
+            seed, sizes = int(self._seed.value), self._said_sizes()
+            self.send(actions.SetInputs(self._inputs(), seed, sizes))
+
+    def _render(self) -> None:
+        """Update all controls from the choices."""
+        if self._options is not _OPTIONS:
+            words = "as given" if self._takes_given() else "random, as nothing given fits"
+            ui.offer(self._source, [(words, GIVEN), *_OPTIONS], self.source)
+        ui.show_if(self._seed, self._is_random())
+        ui.show_if(self._file, self.source == FILE)
+        error, plan = self._plan()
+        self._ask(plan.dims if plan else {})
+        if self._refused:
+            error = "" if self._file.error else f"{self._refused}; {_AS_BEFORE}"
+        if self._refused or error or plan is None:
+            self._line.value = ui.paragraph(error, "irviz-error", "alert")
+        else:
+            lines = plan.lines(f"from {self._path.value}" if self._read else "as given")
+            self._line.value = _lines_html(lines)
+
+    def _plan(self) -> tuple[str, Plan | None]:
+        """Return the plan of the function's arguments, or why it cannot be called."""
+        call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
+        try:
+            inputs = CallInputs(self._inputs(), self._params, **call)
+            return "", planned(self._module, self._name, inputs)
+        except ValueError as failure:
+            return str(failure), None
+
+    def _ask(self, dims: Mapping[str, int]) -> None:
+        """Show a field for each size that nothing determines."""
+        asked = self._asked()
+        if list(self._fields) != list(asked):
+            self._fields = {name: self._size_field(name) for name in asked}
+            self._row.children = tuple(self._fields.values())
+        for name, size in self._fields.items():
+            size.value = self._sizes.get(name, dims.get(name, SIZE))
+        ui.show_if(self._row, bool(asked))
+
+    def _size_field(self, name: str) -> widgets.BoundedIntText:
+        made = ui.field(
+            widgets.BoundedIntText,
+            "irviz-inputs-size",
+            name,
+            value=SIZE,
+            min=1,
+            max=_LARGEST,
+            tooltip=f"the size {name}",
+        )
+        self.on_change(made, lambda size: self._resize(name, size))
+        return made
+
+    def _asked(self) -> tuple[str, ...]:
+        if self.source == FILE and not self._read:
+            return ()  # the file may tell them
+        inputs, names = self._own(), parameter_types(self._callee)
+        told = {name for name in names if name in self._params}
+        if isinstance(inputs, Mapping):
+            told |= {name for name, value in inputs.items() if not _is_word(value)}
+        elif not _is_word(inputs):
+            told |= set(names)
+        if isinstance(self._callee, relax.Function):
+            told |= set(total_lengths(self._callee))  # which follow from the calls before
+        return symbolic_sizes(self._callee, told)
+
+    def _said_sizes(self) -> dict[str, int]:
+        """Return the sizes that the user entered, except those that arrays determine here."""
+        told = set(symbolic_sizes(self._callee)) - set(self._asked())
+        return {name: size for name, size in self._sizes.items() if name not in told}
+
+    def _inputs(self) -> Inputs:
+        if self.source == GIVEN:
+            return self._given
+        if self.source == FILE:
+            return {**self._others(), **self._read}
+        return ZEROS if self.source == ZEROS else RANDOM
+
+    def _own(self) -> Inputs:
+        """Return the inputs that belong to the function."""
+        is_prim_func = isinstance(self._callee, tirx.PrimFunc)
+        return own_inputs(self._callee, self._inputs()) if is_prim_func else self._inputs()
+
+    def _takes_given(self) -> bool:
+        """Whether something that the user gave belongs to the function, which a PrimFunc names."""
+        if not isinstance(self._callee, tirx.PrimFunc):
+            return True
+        names = self._given.keys() if isinstance(self._given, Mapping) else set[str]()
+        return not names.isdisjoint(parameter_types(self._callee))
+
+    def _others(self) -> dict[str, str]:
+        """Describe parameters that cannot come from a file, such as shapes and numbers."""
+        there = {*self._params, *self._read}
+        return {
+            name: RANDOM
+            for name, type_ in parameter_types(self._callee).items()
+            if name not in there and not isinstance(type_, relax.TensorType)
+        }
+
+    def _is_random(self) -> bool:
+        inputs = self._own()
+        values = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
+        return any(isinstance(value, str) and value == RANDOM for value in values)
+
+
+def _is_word(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _lines_html(lines: tuple[str, ...]) -> str:
+    shown = list(lines[:_MOST_LINES])
+    if len(lines) > _MOST_LINES:
+        shown.append(f"… and {len(lines) - _MOST_LINES} more")
+    return str(render("status_lines", lines=shown or ["no inputs: the parameters are all given"]))

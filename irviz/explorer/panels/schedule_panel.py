@@ -6,22 +6,9 @@ import ipywidgets as widgets
 
 from irviz.errors import TransformError
 from irviz.explorer import actions
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    FieldError,
-    Panel,
-    classed,
-    field,
-    html,
-    offer,
-    show_if,
-)
-from irviz.explorer.shown_schedule import (
-    prim_func,
-    prim_funcs,
-    refusal,
-    schedule_trace,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
+from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, schedule_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.python_script import UnwritableError
@@ -35,23 +22,25 @@ class SchedulePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._functions = field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
-        self._automatic = field(widgets.Checkbox, "", "measure each step", value=True, indent=False)
-        self._error = html("")
+        self._functions = ui.field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
+        self._automatic = ui.field(
+            widgets.Checkbox, "", "measure each step", value=True, indent=False
+        )
+        self._error = ui.html("")
         self.on_change(self._functions, self._choose_function)
         self.sets(self._automatic, "measures_steps")
         controls = [self._error, self._functions, self._automatic]
-        self.widget = classed(widgets.VBox(controls), "irviz-schedule")
+        self.widget = ui.classed(widgets.VBox(controls), "irviz-schedule")
 
     def _parts(self, state: State) -> tuple[object, ...]:
         return (prim_func(state), state.measures_steps, refusal(state), *prim_funcs(state))
 
     def _show(self, state: State) -> None:
         names, function = prim_funcs(state), prim_func(state)
-        offer(self._functions, names or [("none in this stage", "")], function)
-        show_if(self._functions, len(names) != 1)
+        ui.offer(self._functions, names or [("none in this stage", "")], function)
+        ui.show_if(self._functions, len(names) != 1)
         self._automatic.value = state.measures_steps
-        show_if(self._automatic, bool(function))
+        ui.show_if(self._automatic, bool(function))
         self._error.value = refusal_html(refusal(state))
 
     def _choose_function(self, name: str | None) -> None:
@@ -64,7 +53,7 @@ class TracePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._trace = CheckedField(field(widgets.Textarea, "irviz-trace", rows=6))
+        self._trace = CheckedField(ui.field(widgets.Textarea, "irviz-trace", rows=6))
         replay = self.button(
             "Replay",
             "Do the steps of this text, from where the trace begins",
@@ -80,7 +69,7 @@ class TracePanel(Panel):
 
     def _show(self, state: State) -> None:
         """Show the steps of the schedule, up to the current stage."""
-        show_if(self.widget, bool(prim_func(state)))
+        ui.show_if(self.widget, bool(prim_func(state)))
         self._trace.say("")
         if prim_func(state):
             self._trace.control.value = "".join(map(_line, schedule_trace(state).steps))
@@ -90,7 +79,7 @@ class TracePanel(Panel):
         try:
             steps = parse_trace(self._trace.control.value, function)
         except TransformError as failure:
-            raise FieldError(self._trace, failure) from None
+            raise ui.FieldError(self._trace, failure) from None
         return actions.ReplaySchedule(function, tuple(steps))
 
 

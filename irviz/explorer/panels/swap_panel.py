@@ -11,18 +11,8 @@ from IPython import get_ipython
 from tvm import ir, tirx
 
 from irviz.explorer import actions
-from irviz.explorer.panels.panel import (
-    CheckedField,
-    FieldError,
-    Panel,
-    classed,
-    field,
-    heading,
-    html,
-    offer,
-    paragraph,
-    show_if,
-)
+from irviz.explorer.panels import panel as ui
+from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_call, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
@@ -42,20 +32,20 @@ class SwapPanel(Panel):
         self._call: CallKey | None = None
         self._callee, self._is_known = "", False
         self._found: tuple[Candidate, ...] = ()
-        self._to = field(widgets.Dropdown, "irviz-swap-to", "replacement")
+        self._to = ui.field(widgets.Dropdown, "irviz-swap-to", "replacement")
         self._to.add_class("irviz-unlabelled")
         self._to.observe(lambda _: self._describe(), "value")
-        self._about = html("irviz-swap-about")
-        self._everywhere = field(
+        self._about = ui.html("irviz-swap-about")
+        self._everywhere = ui.field(
             widgets.Checkbox, "irviz-swap-everywhere", is_aligned=True, indent=False
         )
         swap = self.button("Replace", "Let the call call this instead", self._swap, "exchange")
-        self._count, self._reasons = html("irviz-swap-count"), html("irviz-swap-reasons")
+        self._count, self._reasons = ui.html("irviz-swap-count"), ui.html("irviz-swap-reasons")
         controls = widgets.VBox([self._to, self._about, self._everywhere, swap])
-        self._controls = classed(controls, "irviz-swap-controls")
+        self._controls = ui.classed(controls, "irviz-swap-controls")
         # keep the growing list below the buttons, so that they don't move under the pointer
         self.widget = widgets.VBox(
-            [heading("Replace this call"), self._controls, self._count, self._reasons]
+            [ui.heading("Replace this call"), self._controls, self._count, self._reasons]
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
@@ -65,7 +55,7 @@ class SwapPanel(Panel):
     def _show(self, state: State) -> None:
         """List the equivalents found so far."""
         call, node = call_key(state), selected_call(state)
-        show_if(self.widget, call is not None)
+        ui.show_if(self.widget, call is not None)
         if call is None or node is None:
             self._call = None
             return
@@ -75,7 +65,7 @@ class SwapPanel(Panel):
         count = sum(one.kind in REPLACEABLE and one.callee == node.callee for one in graph.nodes)
         self._everywhere.description = f"all {count} calls of {node.callee}"
         self._everywhere.value = self._everywhere.value and not is_new
-        show_if(self._everywhere, count > 1)
+        ui.show_if(self._everywhere, count > 1)
         found = _candidates(state, call)
         is_complete = bool(found) and not any(each.is_pending for each in found)
         self._is_known = self._is_known and not is_new
@@ -88,21 +78,21 @@ class SwapPanel(Panel):
         self._found = found
         same = [each.name for each in found if each.computes_the_same]
         if same:
-            offer(self._to, same, chosen if chosen in same else same[0])
-        show_if(self._controls, bool(same))
+            ui.offer(self._to, same, chosen if chosen in same else same[0])
+        ui.show_if(self._controls, bool(same))
         self._describe()
-        self._count.value = paragraph(_counted(found)) if found else self._untried()
+        self._count.value = ui.paragraph(_counted(found)) if found else self._untried()
         self._reasons.value = _reasons_html(found)
 
     def _untried(self) -> str:
         is_trusted = self.state.session.is_trusted(self.state.stage)
         words = "Nothing is tried before the file's code may be run: press Run."
-        return "" if is_trusted else paragraph(words, "irviz-hint")
+        return "" if is_trusted else ui.paragraph(words, "irviz-hint")
 
     def _describe(self) -> None:
         found = next((each for each in self._found if each.name == self._to.value), None)
         words = "" if found is None else f"{found.kind.value}, {found.reason}. {_summary(found)}"
-        self._about.value = paragraph(words, "irviz-hint")
+        self._about.value = ui.paragraph(words, "irviz-hint")
 
     def _swap(self) -> None:
         if self._call is not None:
@@ -166,11 +156,11 @@ class UpdatePanel(Panel):
         self._variables = variables
         self._name = ""
         self._found: dict[str, tirx.PrimFunc] = {}
-        self._by = field(widgets.Dropdown, "irviz-update-by", "PrimFunc that replaces it")
+        self._by = ui.field(widgets.Dropdown, "irviz-update-by", "PrimFunc that replaces it")
         self._by.add_class("irviz-unlabelled")
         checked = self._checked = CheckedField(self._by)
         self._by.observe(lambda _: self._describe(), "value")
-        self._about, self._heading = html("irviz-update-about"), html("")
+        self._about, self._heading = ui.html("irviz-update-about"), ui.html("")
         replace = self.button(
             "Replace",
             "Put this PrimFunc into the module, for all its calls",
@@ -189,9 +179,9 @@ class UpdatePanel(Panel):
         self._name, self._found = node.callee if node is not None else "", self._offered(state)
         self._heading.value = f"<h3>Replace {escape(self._name)} everywhere</h3>"
         options = [("– a PrimFunc of the notebook –", ""), *((one, one) for one in self._found)]
-        offer(self._by, options, "")
+        ui.offer(self._by, options, "")
         self._about.value = ""
-        show_if(self.widget, bool(self._found))
+        ui.show_if(self.widget, bool(self._found))
 
     def _offered(self, state: State) -> dict[str, tirx.PrimFunc]:
         """Return the notebook's PrimFuncs that fit, by name, each once."""
@@ -217,13 +207,13 @@ class UpdatePanel(Panel):
             words = "not compared: it would run code of an opened file, which waits for Run"
             if is_trusted:
                 words = equivalence(state.stage.module, self._name, chosen).reason
-        self._about.value = paragraph(words, "irviz-hint")
+        self._about.value = ui.paragraph(words, "irviz-hint")
 
     def _replace(self) -> actions.Action:
         chosen = self._found.get(str(self._by.value))
         if chosen is None:
             words = f"no PrimFunc is chosen: choose one to put into the place of {self._name!r}"
-            raise FieldError(self._checked, words)
+            raise ui.FieldError(self._checked, words)
         return actions.Apply(UpdateFunction(self._name, chosen))
 
 

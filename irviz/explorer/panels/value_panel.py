@@ -18,11 +18,11 @@ from irviz.ir.module_functions import prim_funcs
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.units import format_duration
+from irviz.view.array_pictures import images_shape, most_images
 from irviz.view.figure import Figure
 from irviz.view.graph.graphviz_engine import ENGINE
-from irviz.view.text.details import value_html
-from irviz.view.values.charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
-from irviz.view.values.images import images_shape, most_images
+from irviz.view.node_details import value_html
+from irviz.view.value_charts import HEAT_MAP, HISTOGRAM, IMAGES, draw_chart, fitting_charts
 from irviz.worker.supervisor import Worker, WorkerError
 
 _WAIT_SECONDS = 0.03

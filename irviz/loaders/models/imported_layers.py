@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tvm import ir, relax
 
 from irviz.ir.node_ids import definitions, identify
-from irviz.model.graph.graph import Layer, LayerPart, NodeId, layer_of_modules
-from irviz.model.graph.layers import LayersByNode
+from irviz.model.graph.graph import Layer, LayerPart, NodeId
+from irviz.model.graph.layers import LayersByNode, layer_of_modules
 
 if TYPE_CHECKING:
     import onnx

@@ -10,18 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from irviz.loaders.tvmscript.allowed_names import (
-    DECORATORS,
-    FUNCTIONS,
-    INDEXERS,
-    METHODS,
-    PLACED,
-    TVM_CALLS,
-    keeps_arguments,
-    may_call,
-    may_reference,
-    refusal_reason,
-)
+from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.source_text import (
     SourceText,
     TextScope,
@@ -121,7 +110,7 @@ def _result_bound(node: ast.BinOp, scope: TextScope) -> int | None:
 
 _CALLABLE = frozenset({"range", "TypeVar"})
 _BUILTINS = frozenset(dir(builtins)) - _CALLABLE
-_TVM_CALLS = TVM_CALLS | {"ir.load_json", "script.ir_module"}
+_TVM_CALLS = allowed.TVM_CALLS | {"ir.load_json", "script.ir_module"}
 
 
 def audit_text(text: SourceText) -> None:
@@ -153,7 +142,7 @@ def _check_call(node: ast.Call, bound: set[str], text: SourceText) -> None:
                 raise text.refused(node, f"a call of {name} is refused: it is a builtin of Python")
         case ast.Attribute() as function:
             _check_method(function, text)
-            if keeps_arguments(*dotted(function)):
+            if allowed.keeps_arguments(*dotted(function)):
                 values = [one.value for one in node.keywords if one.arg != "ty_args"]
                 _refuse_types([*node.args, *values], text)
         case ast.Subscript() as function if ptx_instruction(function) is not None:
@@ -171,8 +160,8 @@ def _refuse_types(nodes: list[ast.expr], text: SourceText) -> None:
         if (
             id(part) not in inner
             and isinstance(part, ast.Attribute)
-            and dotted(part)[0] in FUNCTIONS
-            and ".".join(dotted(part)) not in PLACED
+            and dotted(part)[0] in allowed.FUNCTIONS
+            and ".".join(dotted(part)) not in allowed.PLACED
         ):
             raise text.refused(part, "a type in attributes is refused: TVM would keep a function")
 
@@ -180,27 +169,27 @@ def _refuse_types(nodes: list[ast.expr], text: SourceText) -> None:
 def _check_dotted(node: ast.Attribute, text: SourceText) -> None:
     root, path = dotted(node)
     is_known = (
-        root not in FUNCTIONS
-        or may_call(root, path)
-        or may_reference(root, path)
-        or f"{root}.{path}" in PLACED
-        or f"{root}.{path}" in DECORATORS
+        root not in allowed.FUNCTIONS
+        or allowed.may_call(root, path)
+        or allowed.may_reference(root, path)
+        or f"{root}.{path}" in allowed.PLACED
+        or f"{root}.{path}" in allowed.DECORATORS
     )
     if not is_known:
-        raise text.refused(node, refusal_reason(root, path))
+        raise text.refused(node, allowed.refusal_reason(root, path))
 
 
 def _is_called(node: ast.Attribute) -> bool:
     """Tell whether a node is the full name of a function that a text may call."""
     root, path = dotted(node)
-    return root in FUNCTIONS and may_call(root, path)
+    return root in allowed.FUNCTIONS and allowed.may_call(root, path)
 
 
 def _check_method(node: ast.Attribute, text: SourceText) -> None:
     root, path = dotted(node)
     is_known = (
-        root in FUNCTIONS
-        or node.attr in METHODS | INDEXERS
+        root in allowed.FUNCTIONS
+        or node.attr in allowed.METHODS | allowed.INDEXERS
         or text.is_module(node.value)
         or (root == "tvm" and path in _TVM_CALLS)
     )

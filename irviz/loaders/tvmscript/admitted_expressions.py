@@ -13,41 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
 
+from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.admission_recheck import (
     MAX_REPEATS,
     audit_text,
     check_number,
     is_special_float,
     repeats,
-)
-from irviz.loaders.tvmscript.allowed_names import (
-    ATTRIBUTES,
-    EXTENTS,
-    FUNCTIONS,
-    INDEXERS,
-    LAMBDAS,
-    MAX_EXTENTS,
-    MAX_SWIZZLE,
-    METADATA,
-    METADATA_STRINGS,
-    METHOD_WORD,
-    METHODS,
-    PLACED,
-    PTX_OPERANDS,
-    PTX_SINK,
-    REARRANGEMENT,
-    SHAPES,
-    SIGNATURES,
-    TEXT_ATTRIBUTES,
-    TVM_CALLS,
-    VIEWS,
-    has_type,
-    is_dtype,
-    is_ptx,
-    is_ptx_word,
-    may_call,
-    may_reference,
-    refusal_reason,
 )
 from irviz.loaders.tvmscript.source_text import TextScope, dotted, ptx_instruction
 
@@ -147,16 +119,18 @@ def _subscript(node: ast.Subscript, scope: TextScope) -> None:
         case ast.Subscript(
             value=ast.Subscript(value=ast.Name(id="metadata"), slice=ast.Constant(value=kind)),
             slice=ast.Constant(value=int()),
-        ) if scope.text.has_metadata and kind in METADATA:  # such as metadata["ir.GenericConst"][0]
-            if kind in METADATA_STRINGS:
+        ) if (
+            scope.text.has_metadata and kind in allowed.METADATA
+        ):  # such as metadata["ir.GenericConst"][0]
+            if kind in allowed.METADATA_STRINGS:
                 _unknown_string(node, scope)
             return
     if (indexer := _indexer(node.value)) is not None:
-        _member(indexer, scope, INDEXERS)
+        _member(indexer, scope, allowed.INDEXERS)
         if isinstance(node.value, ast.Call):
             _arguments(f"{_METHOD}{indexer.attr}", node.value, scope)
-        if _longest([node.slice]) > MAX_EXTENTS:
-            raise scope.text.refused(node, f"more than {MAX_EXTENTS} indices are refused")
+        if _longest([node.slice]) > allowed.MAX_EXTENTS:
+            raise scope.text.refused(node, f"more than {allowed.MAX_EXTENTS} indices are refused")
         check_expression(node.slice, scope.having(allows_strings=False))
         return
     if not isinstance(node.value, _INDEXED):
@@ -168,9 +142,9 @@ def _subscript(node: ast.Subscript, scope: TextScope) -> None:
 def _indexer(node: ast.expr) -> ast.Attribute | None:
     """Return the method of `A.sub` and the like, which only an index makes a buffer, or None."""
     function = node.func if isinstance(node, ast.Call) else node
-    if not isinstance(function, ast.Attribute) or dotted(function)[0] in FUNCTIONS:
+    if not isinstance(function, ast.Attribute) or dotted(function)[0] in allowed.FUNCTIONS:
         return None
-    return function if function.attr in INDEXERS else None
+    return function if function.attr in allowed.INDEXERS else None
 
 
 def _refuse(node: ast.expr, part: ast.expr, scope: TextScope, reason: str) -> NoReturn:
@@ -182,20 +156,20 @@ def _refuse(node: ast.expr, part: ast.expr, scope: TextScope, reason: str) -> No
 def _attribute(node: ast.Attribute, scope: TextScope) -> None:
     root, path = dotted(node)
     made_by = dotted(node.value.func) if isinstance(node.value, ast.Call) else ("", "")
-    if node.attr == "ty" and has_type(*made_by):
+    if node.attr == "ty" and allowed.has_type(*made_by):
         check_expression(node.value, scope)
-    elif root in FUNCTIONS:
-        if not may_reference(root, path):
-            raise scope.text.refused(node, refusal_reason(root, path))
+    elif root in allowed.FUNCTIONS:
+        if not allowed.may_reference(root, path):
+            raise scope.text.refused(node, allowed.refusal_reason(root, path))
     else:
-        _member(node, scope, ATTRIBUTES | TEXT_ATTRIBUTES)
-        if node.attr in TEXT_ATTRIBUTES:
+        _member(node, scope, allowed.ATTRIBUTES | allowed.TEXT_ATTRIBUTES)
+        if node.attr in allowed.TEXT_ATTRIBUTES:
             _unknown_string(node, scope)
 
 
 def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> None:
     """Check a function of the module, or an attribute or a method of a variable."""
-    of_view = node.attr in VIEWS | INDEXERS and _is_view(node.value)
+    of_view = node.attr in allowed.VIEWS | allowed.INDEXERS and _is_view(node.value)
     of_cast = node.attr == "astype" and isinstance(node.value, _CAST)
     if scope.text.is_module(node.value):
         scope.text.check_function(node)
@@ -208,14 +182,19 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
         _refuse(node, node.value, scope, reason)
     else:
         reason = f"the attribute {node.attr} is refused: TVMScript needs none but "
-        _refuse(node, node.value, scope, reason + ", ".join(sorted(ATTRIBUTES | METHODS)))
+        _refuse(
+            node,
+            node.value,
+            scope,
+            reason + ", ".join(sorted(allowed.ATTRIBUTES | allowed.METHODS)),
+        )
 
 
 def _is_view(node: ast.expr) -> bool:
     """Tell whether an expression derives a buffer from a buffer: `A.view(4, 4)` or `A.sub[0]`."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) as function):
-            return name in VIEWS and dotted(function)[0] not in FUNCTIONS
+            return name in allowed.VIEWS and dotted(function)[0] not in allowed.FUNCTIONS
         case ast.Subscript(value=value):
             return _indexer(value) is not None
     return False
@@ -228,7 +207,7 @@ def _call(node: ast.Call, scope: TextScope) -> None:
     if name in OWN_ARGUMENTS:
         OWN_ARGUMENTS[name](node, scope, check_expression)
         return
-    if name in PTX_OPERANDS:
+    if name in allowed.PTX_OPERANDS:
         reason = "it marks an operand of an instruction"
         raise scope.text.refused(node, f"{name} is refused here: {reason}")
     if name == _WAIT:
@@ -238,17 +217,18 @@ def _call(node: ast.Call, scope: TextScope) -> None:
 
 def _arguments(name: str, node: ast.Call, scope: TextScope) -> None:
     """Check the arguments of a function of TVM, of a method, or of the text's own."""
-    if name.startswith(_METHOD) and _longest(node.args) > MAX_EXTENTS:
+    if name.startswith(_METHOD) and _longest(node.args) > allowed.MAX_EXTENTS:
         raise scope.text.refused(
-            node, f"more than {MAX_EXTENTS} sizes of a view are refused: TVM multiplies them"
+            node,
+            f"more than {allowed.MAX_EXTENTS} sizes of a view are refused: TVM multiplies them",
         )
     # A variable may be R.Tensor, which evaluates strings. Outside the types of parameters TVM
     # evaluates a size in quotes without the names of the text. R.Tuple in a shape calls its parts.
     inner = scope.having(
         allows_strings=name != "" and not name.startswith(_METHOD),
-        in_signature=scope.in_signature and name in SIGNATURES and not scope.in_shape,
+        in_signature=scope.in_signature and name in allowed.SIGNATURES and not scope.in_shape,
     )
-    shape = SHAPES.get(name)
+    shape = allowed.SHAPES.get(name)
     for index, argument in enumerate(node.args):
         if isinstance(argument, ast.Starred) and name == "T.grid":
             _sizes(argument, inner)
@@ -279,7 +259,7 @@ def _sizes(node: ast.Starred, scope: TextScope) -> None:
 
 
 def _argument(function: str, node: ast.expr, scope: TextScope) -> None:
-    if isinstance(node, ast.Lambda) and function in LAMBDAS:
+    if isinstance(node, ast.Lambda) and function in allowed.LAMBDAS:
         names = scope.text.parameters(node, node.args)
         inner = scope.with_bound(names).without_ranges(names)
         check_expression(node.body, inner.having(allows_strings=False))
@@ -294,9 +274,11 @@ def _is_word(function: str, node: ast.expr) -> bool:
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         return False
     if function.startswith(_METHOD):
-        words = REARRANGEMENT if function == ".rearrange" else METHOD_WORD
+        words = allowed.REARRANGEMENT if function == ".rearrange" else allowed.METHOD_WORD
         return words.fullmatch(node.value) is not None
-    return function == "R.Tensor" and is_dtype(node.value)  # R.Tensor("float32") has no sizes
+    return function == "R.Tensor" and allowed.is_dtype(
+        node.value
+    )  # R.Tensor("float32") has no sizes
 
 
 def _callee(node: ast.expr, scope: TextScope) -> str:
@@ -320,14 +302,14 @@ def _callee(node: ast.expr, scope: TextScope) -> str:
     if not isinstance(node, ast.Attribute):
         _refuse(node, node, scope, "a call of an expression is refused: TVMScript calls names")
     root, path = dotted(node)
-    if root == "tvm" and path in TVM_CALLS:
+    if root == "tvm" and path in allowed.TVM_CALLS:
         return f"tvm.{path}"
-    if root not in FUNCTIONS:
-        _member(node, scope, METHODS)
+    if root not in allowed.FUNCTIONS:
+        _member(node, scope, allowed.METHODS)
         return "" if scope.text.is_module(node.value) else f"{_METHOD}{node.attr}"
-    if not may_call(root, path):
-        raise scope.text.refused(node, refusal_reason(root, path))
-    return INSTRUCTION if root == "T" and is_ptx(path) else f"{root}.{path}"
+    if not allowed.may_call(root, path):
+        raise scope.text.refused(node, allowed.refusal_reason(root, path))
+    return INSTRUCTION if root == "T" and allowed.is_ptx(path) else f"{root}.{path}"
 
 
 def _wait(node: ast.Call, scope: TextScope) -> None:
@@ -338,7 +320,7 @@ def _wait(node: ast.Call, scope: TextScope) -> None:
 
 
 def _lambda(node: ast.Lambda, scope: TextScope) -> None:
-    names = " and ".join(sorted(name for name in LAMBDAS if not name.endswith(".select")))
+    names = " and ".join(sorted(name for name in allowed.LAMBDAS if not name.endswith(".select")))
     raise scope.text.refused(node, f"a lambda is refused: only {names} and T.tile.select take one")
 
 
@@ -418,7 +400,7 @@ def _layout_parts(node: ast.expr, scope: TextScope, check: Check) -> bool:
             return _layout_parts(left, scope, check) and (
                 _layout_parts(right, scope, check) or _offset(right, scope, check)
             )
-        case ast.Subscript(value=value, slice=index) if ".".join(dotted(value)) in EXTENTS:
+        case ast.Subscript(value=value, slice=index) if ".".join(dotted(value)) in allowed.EXTENTS:
             match index:
                 case ast.Slice(lower=ast.expr() as extents, upper=ast.expr() as strides, step=None):
                     _extents(extents, scope, check)
@@ -437,7 +419,7 @@ def _offset(node: ast.expr, scope: TextScope, check: Check) -> bool:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _offset(left, scope, check) and _offset(right, scope, check)
         case ast.BinOp(left=number, op=ast.MatMult(), right=axis):
-            is_axis = ".".join(dotted(axis)) in PLACED and dotted(axis)[0] == "Axis"
+            is_axis = ".".join(dotted(axis)) in allowed.PLACED and dotted(axis)[0] == "Axis"
             return is_axis and _offset(number, scope, check)
     check(node, scope)
     return isinstance(node, _NUMBERS) and not scope.text.may_be_tuple(node)
@@ -448,9 +430,10 @@ def _extents(node: ast.expr, scope: TextScope, check: Check) -> None:
     if isinstance(node, _CALLED):
         raise scope.text.refused(node, "this is refused in a layout: write a tuple of numbers")
     numbers = node.elts if isinstance(node, ast.Tuple) else [node]
-    if len(numbers) > MAX_EXTENTS:
+    if len(numbers) > allowed.MAX_EXTENTS:
         raise scope.text.refused(
-            node, f"a layout of more than {MAX_EXTENTS} extents is refused: TVM multiplies them"
+            node,
+            f"a layout of more than {allowed.MAX_EXTENTS} extents is refused: TVM multiplies them",
         )
     for number in numbers:
         if not _offset(number, scope, check):
@@ -462,12 +445,14 @@ def _compose_layout(node: ast.Call, scope: TextScope, check: Check) -> None:
     numbers, layouts = node.args[:3], node.args[3:]
     values = [one.value if isinstance(one, ast.Constant) else None for one in numbers]
     is_plain = len(numbers) == 3 and len(layouts) == 1
-    is_plain &= all(isinstance(value, int) and 0 <= value <= MAX_SWIZZLE for value in values)
+    is_plain &= all(
+        isinstance(value, int) and 0 <= value <= allowed.MAX_SWIZZLE for value in values
+    )
     if not is_plain or any(one.arg != "swizzle_inner" for one in node.keywords):
         raise scope.text.refused(
             node,
             "this layout is refused: write T.ComposeLayout(3, 3, 3, T.TileLayout(T.S[8, 4])), "
-            f"with numbers to {MAX_SWIZZLE}",
+            f"with numbers to {allowed.MAX_SWIZZLE}",
         )
     for one in (*layouts, *(keyword.value for keyword in node.keywords)):
         check(one, scope.having(allows_strings=False))
@@ -480,12 +465,12 @@ def _instruction(node: ast.Call, scope: TextScope, check: Check) -> None:
     inner = scope.having(allows_strings=False)
     for operand in (*node.args, *(keyword.value for keyword in node.keywords)):
         match operand:
-            case ast.Constant(value=str() as word) if is_ptx_word(word):
+            case ast.Constant(value=str() as word) if allowed.is_ptx_word(word):
                 pass
-            case ast.Attribute() if ".".join(dotted(operand)) == PTX_SINK:
+            case ast.Attribute() if ".".join(dotted(operand)) == allowed.PTX_SINK:
                 pass
             case ast.Call(func=ast.Attribute() as function, keywords=[]) if (
-                ".".join(dotted(function)) in PTX_OPERANDS
+                ".".join(dotted(function)) in allowed.PTX_OPERANDS
             ):
                 for one in operand.args:
                     check(one, inner)

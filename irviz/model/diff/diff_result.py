@@ -10,11 +10,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from irviz.errors import NotFoundError
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, NodeKind
-from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
+from irviz.model.graph.graph import (
+    AFTER,
+    BEFORE,
+    INPUT_KINDS,
+    Graph,
+    NodeId,
+    NodeKind,
+    neighbourhood,
+    nodes_between,
+    subgraph,
+)
 from irviz.model.loop_nest import LoopNest
-from irviz.model.matching.alignment import Alignment
-from irviz.model.matching.node_matching import MatchedBy
+from irviz.model.matching.alignment import Alignment, MatchedBy
 
 
 class Aspect(Enum):

@@ -26,10 +26,10 @@ from irviz.model.graph.graph import (
     inlined_id,
     regions_around,
 )
-from irviz.model.matching.alignment import Alignment
+from irviz.model.matching.alignment import Alignment, MatchedBy
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
 from irviz.model.matching.lowered_matching import Joined
-from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
+from irviz.model.matching.node_matching import Correspondence, correspondence
 
 _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 

@@ -13,30 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from irviz import limits
 from irviz.gc_pause import gc_paused
-from irviz.limits import (
-    FIRST_RANKS,
-    MAX_CHILDREN,
-    MIN_LOOSE,
-    MIN_NODES,
-    MIN_STAGED,
-    PART_CHILDREN,
-    SMALL_GRAPH,
-    SMALL_INPUTS,
-)
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.flops import shape_in
-from irviz.model.graph.graph import (
-    Graph,
-    Layer,
-    LayerPart,
-    Node,
-    NodeId,
-    NodeKind,
-    RegionKind,
-    common_layer,
-    layer_name,
-)
+from irviz.model.graph.graph import Graph, Layer, LayerPart, Node, NodeId, NodeKind, RegionKind
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import ALLOCATIONS, BUFFERS, CHECKS, KILLS, computing
 
 
@@ -107,7 +89,7 @@ def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
     """
     bound = bound_nodes(graph)
     inputs = len(graph.nodes) - len(bound.nodes)
-    is_small = len(graph.nodes) <= SMALL_GRAPH and inputs <= SMALL_INPUTS
+    is_small = len(graph.nodes) <= limits.SMALL_GRAPH and inputs <= limits.SMALL_INPUTS
     builder = _Builder(bound, is_small=is_small, folds_calls=folds_calls)
     children = builder.contents(builder.units(None, 0, len(bound.nodes)))
     root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
@@ -226,7 +208,7 @@ class _Builder:
         units = self._with_stages(units)
         runs = [list(run) for _, run in groupby(units, key=_is_call)]
         if self.layers and len(runs) > 1:
-            least = MIN_LOOSE if count_ranks(self.bound, units) <= FIRST_RANKS else 2
+            least = limits.MIN_LOOSE if count_ranks(self.bound, units) <= limits.FIRST_RANKS else 2
             units = [unit for run in runs for unit in self._between(run, least)]
         return self._divided(units)
 
@@ -236,7 +218,10 @@ class _Builder:
         A stage of a model is a run of layers of one class whose results have the same type.
         """
         repeats = self._with_repeats(units)
-        if sum(not isinstance(unit, int) and bool(unit.layer) for unit in repeats) < MIN_STAGED:
+        if (
+            sum(not isinstance(unit, int) and bool(unit.layer) for unit in repeats)
+            < limits.MIN_STAGED
+        ):
             return repeats
         found: list[Unit] = []
         for _, run in groupby(repeats, key=self._class_and_result):
@@ -285,7 +270,7 @@ class _Builder:
 
         Steps that fit on a screen as one column are left as they are.
         """
-        if not self.layers or count_ranks(self.bound, units) <= FIRST_RANKS:
+        if not self.layers or count_ranks(self.bound, units) <= limits.FIRST_RANKS:
             return units
         found: list[Unit] = []
         index = 0
@@ -299,8 +284,8 @@ class _Builder:
                 steps = range(_start(units[at]), _stop(units[at]))
                 reach = max(reach, *(self.bound.last[step] for step in steps))
             chain = units[index : end + 1]
-            found += [self._steps("chain", chain)] if len(chain) >= MIN_LOOSE else chain[:1]
-            index += len(chain) if len(chain) >= MIN_LOOSE else 1
+            found += [self._steps("chain", chain)] if len(chain) >= limits.MIN_LOOSE else chain[:1]
+            index += len(chain) if len(chain) >= limits.MIN_LOOSE else 1
         return tuple(found)
 
     def _with_repeats(self, units: Sequence[Unit]) -> Sequence[Unit]:
@@ -353,13 +338,19 @@ class _Builder:
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts where few values cross."""
-        most, least = MAX_CHILDREN, max(PART_CHILDREN, -(-len(units) // MAX_CHILDREN))
+        most, least = (
+            limits.MAX_CHILDREN,
+            max(limits.PART_CHILDREN, -(-len(units) // limits.MAX_CHILDREN)),
+        )
         if self.layers and self.is_lowered:  # a layer that runs as a long chain of calls
-            most, least = 2 * FIRST_RANKS, max(MIN_LOOSE, -(-len(units) // MIN_NODES))
+            most, least = (
+                2 * limits.FIRST_RANKS,
+                max(limits.MIN_LOOSE, -(-len(units) // limits.MIN_NODES)),
+            )
         while len(units) > most:
             parts: list[Unit] = []
             index = 0
-            size = min(least, MAX_CHILDREN // 2)
+            size = min(least, limits.MAX_CHILDREN // 2)
             while index < len(units):
                 end = len(units)
                 if index + size + size // 2 < len(units):
@@ -604,6 +595,9 @@ def _flops(nodes: Sequence[Node]) -> Facts:
     return (("FLOPs", f"{least}: sizes are symbolic, or code is not of this module"),)
 
 
+_STATISTIC = re.compile(r"[._](running|moving)_(mean|var)$")
+
+
 def with_parameters(group: Node, weights: int) -> Node:
     """Return a group with the number of elements in its parameters, if it has any."""
     if not weights:
@@ -612,8 +606,11 @@ def with_parameters(group: Node, weights: int) -> Node:
 
 
 def count_elements(leaf: Node) -> int:
-    """Return the number of elements in a parameter, 0 if its shape is unknown."""
-    shape = shape_in(leaf.type_label)
+    """Return the number of elements in a parameter, 0 if its shape is unknown.
+
+    The running statistics of a normalisation are not counted, as in the papers on models.
+    """
+    shape = None if _STATISTIC.search(leaf.name) else shape_in(leaf.type_label)
     return 0 if shape is None else math.prod(shape)
 
 

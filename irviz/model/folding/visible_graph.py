@@ -28,10 +28,9 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
-    common_layer,
-    layer_name,
     regions_around,
 )
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import computing
 
 

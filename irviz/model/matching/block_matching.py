@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, contains_block, walk
-from irviz.model.matching.node_matching import MatchedBy
+from irviz.model.matching.alignment import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
 _INDICES = re.compile(r"\[[^\[\]]+\]")

@@ -19,7 +19,8 @@ from irviz.model.graph.graph import (
     inlined_id,
     inlined_parts,
 )
-from irviz.model.matching.node_matching import Correspondence, MatchedBy, correspondence
+from irviz.model.matching.alignment import MatchedBy
+from irviz.model.matching.node_matching import Correspondence, correspondence
 
 MAX_CALL_DEPTH = 8
 """The depth up to which calls are inlined."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from irviz.model.graph.graph import (
     grouped,
     regions_around,
 )
+from irviz.model.matching.alignment import MatchedBy
 from irviz.model.matching.lowered_matching import (
     Joined,
     LoweredMatching,
@@ -47,20 +47,6 @@ _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partne
 _NONE: Mapping[NodeId, NodeId] = MappingProxyType({})
 _NONE_BY: Mapping[NodeId, MatchedBy] = MappingProxyType({})
 _NONE_JOINED: Mapping[tuple[NodeId, NodeId], Joined] = MappingProxyType({})
-
-
-class MatchedBy(Enum):
-    """How two nodes were matched; the value completes "matched by"."""
-
-    KNOWN = "variable or tensor"
-    NAME = "name"
-    POSITION = "position"
-    STRUCTURE = "structure"
-    OPERATION = "operation on the same values"
-    USE = "use"
-    CONTENTS = "contents of the called function"
-    PLACE = "place between matched nodes"
-    STAGES = "stages between"
 
 
 class Correspondence(dict[NodeId, NodeId]):

@@ -1,10 +1,10 @@
-"""Times of recorded passes, and of stages that were measured in turn."""
+"""Times of stages that were measured in turn: medians, and whether a difference is clear."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -103,37 +103,3 @@ class Measurement:
     def has_enough_rounds(self) -> bool:
         """Whether the stages were measured often enough to be told from the noise at all."""
         return len(self.timings[0].seconds) >= _MIN_ROUNDS
-
-
-@dataclass(frozen=True)
-class TimedPass:
-    """A pass, or a block that ran passes.
-
-    Attributes:
-        name: Its name.
-        start: When it began, in seconds since the first one did.
-        seconds: How long it took, with the passes inside it.
-        children: The passes inside it, in the order in which they ran.
-        is_changed: Whether it changed the module.
-        error: Why it failed, "" where it did not.
-        stage: The stage of a session that it made, "" where that is not known.
-    """
-
-    name: str
-    start: float
-    seconds: float
-    children: tuple[TimedPass, ...] = ()
-    is_changed: bool = False
-    error: str = ""
-    stage: str = ""
-
-    @property
-    def own(self) -> float:
-        """The seconds that it took itself, without the passes inside it."""
-        return max(self.seconds - sum(one.seconds for one in self.children), 0.0)
-
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, TimedPass]]:
-        """Yield it and all inside it in the order in which they began, with how deep they are."""
-        yield depth, self
-        for child in self.children:
-            yield from child.walk(depth + 1)

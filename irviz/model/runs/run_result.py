@@ -1,4 +1,4 @@
-"""The outputs and the time of a run, the comparison of two runs, and with the original model."""
+"""The outputs and times of runs, the comparison of two runs, and with the original model."""
 
 from __future__ import annotations
 

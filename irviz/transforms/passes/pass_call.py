@@ -19,8 +19,10 @@ from irviz.errors import TransformError
 from irviz.loaders.file_limits import brief
 from irviz.runtime.module_bytes import PortableFunction
 from irviz.transforms.passes import pass_facts
-from irviz.transforms.passes.arguments import (
+from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
+from irviz.transforms.passes.parameters import (
     NameScope,
+    ParameterKind,
     argument_label,
     argument_source,
     make_target,
@@ -28,8 +30,6 @@ from irviz.transforms.passes.arguments import (
     resolve_argument,
     target_source,
 )
-from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
-from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.python_script import PythonScript, UnwritableError, define_function
 from irviz.transforms.stage import SavedAs, Transform

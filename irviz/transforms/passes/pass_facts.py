@@ -115,16 +115,3 @@ PATHS = frozenset({"work_dir"})
 
 TRIALS = ("max_trials_global", "total_trials")
 """The parameters for the number of measurements."""
-
-PATTERN_MODULES: Mapping[str, str] = {
-    "cublas": "tvm.relax.backend.cuda.cublas",
-    "cudnn": "tvm.relax.backend.cuda.cudnn",
-    "cutlass": "tvm.relax.backend.cuda.cutlass",
-    "hipblas": "tvm.relax.backend.rocm.hipblas",
-    "tensorrt": "tvm.relax.backend.contrib.tensorrt",
-    "nnapi": "tvm.relax.backend.contrib.nnapi",
-    "coreml": "tvm.relax.backend.metal.coreml",
-    "openclml": "tvm.relax.backend.adreno.clml",
-    "example_npu": "tvm.relax.backend.contrib.example_npu",
-}
-"""The modules that register the patterns of a backend when they are imported."""

@@ -34,8 +34,7 @@ from irviz.transforms.schedules.schedule_step import (
     schedule_step,
     start_schedule,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import path
+from irviz.transforms.stage import Stage, path
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
 

@@ -10,17 +10,9 @@ from xml.etree import ElementTree
 from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
 from irviz.model.diff.side_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
+from irviz.view import svg_primitives as svg
 from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    text_width,
-)
+from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~", "fused": "⊃", "moved": "→"}
@@ -207,8 +199,8 @@ def draw_mark(
         contents: What a node that fills a frame was made of, or became; None for other nodes.
     """
     colour = theme.changes[mark.kind]
-    group = add(parent, "g", f"change {mark.kind}", data_node=node.id)
-    add_tooltip(group, mark.tooltip or mark.text)
+    group = svg.add(parent, "g", f"change {mark.kind}", data_node=node.id)
+    svg.add_tooltip(group, mark.tooltip or mark.text)
     lines: dict[str, str | float] = {"fill": "none", "stroke": colour, "stroke_width": 2.4}
     if mark.kind == "removed":
         lines["stroke_dasharray"] = "6 3"
@@ -238,7 +230,7 @@ def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme)
     lines: list[str] = []
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, _SIZE) <= rect.width - 2 * _PADDING:
+        if lines and svg.text_width(longer, _SIZE) <= rect.width - 2 * _PADDING:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -247,16 +239,16 @@ def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme)
     for number, line in enumerate(lines[:room]):
         end = " …" if number == room - 1 and len(lines) > room else ""
         at = (x, y + 32 + number * (_SIZE + 3))
-        add_text(parent, line + end, at, _SIZE, theme.quiet_text, css_class="contents")
+        svg.add_text(parent, line + end, at, _SIZE, theme.quiet_text, css_class="contents")
 
 
 def _pill_size(text: str) -> Size:
-    return Size(text_width(text, _SIZE) + 2 * _PADDING, _HEIGHT)
+    return Size(svg.text_width(text, _SIZE) + 2 * _PADDING, _HEIGHT)
 
 
 def _draw_pill(
     parent: ElementTree.Element, centre: Point, text: str, colour: str, theme: Theme
 ) -> None:
-    add_rect(parent, Rect.around(centre, _pill_size(text)), rx=_HEIGHT / 2, fill=colour)
+    svg.add_rect(parent, Rect.around(centre, _pill_size(text)), rx=_HEIGHT / 2, fill=colour)
     x, y = centre
-    add_text(parent, text, (x, y + 3.5), _SIZE, theme.background, font_weight="600")
+    svg.add_text(parent, text, (x, y + 3.5), _SIZE, theme.background, font_weight="600")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
+from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import SideChanges, draw_marks
 from irviz.view.graph.dot import layout_input, to_dot
@@ -44,19 +45,7 @@ from irviz.view.graph.overlay import (
     draw_toggle,
     legend_size,
 )
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_text,
-    add_tooltip,
-    px,
-    svg_document,
-    svg_text,
-    text_rect,
-    text_width,
-)
+from irviz.view.svg_primitives import Point, Rect, Size, add
 from irviz.view.theme import Theme, get_theme
 
 # --- A graph with positions as SVG, for files and for the explorer's canvas -----------------------
@@ -84,8 +73,10 @@ def graph_svg(
     The arguments are those of `draw_graph`.
     """
     size, below = picture_size(scene, overlay), scene.size.height + MARGIN
-    root = svg_document(size, "overlaid" if overlay else "", f"graph of {graph.function}", theme)
-    picture = add(root, "g", transform=f"translate({px(MARGIN)} {px(MARGIN)})")
+    root = svg.svg_document(
+        size, "overlaid" if overlay else "", f"graph of {graph.function}", theme
+    )
+    picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
     if changes is None:
         draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
     else:
@@ -100,7 +91,7 @@ def graph_svg(
             drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
             _dim(drawn, is_pale=node_id in dimmed)
         draw_overlay_legend(picture, overlay, (0, below), theme)
-    return svg_text(root)
+    return svg.svg_text(root)
 
 
 def draw_scene(
@@ -141,7 +132,7 @@ def draw_scene(
         title, whole = cluster_title(graph, index), graph.regions[index].name
         draw_cluster_title(group, frame, title, colour, theme)
         if whole and title != whole:
-            add_tooltip(group, whole)
+            svg.add_tooltip(group, whole)
         region = graph.regions[index].id
         if openable is not None and region:
             draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
@@ -270,7 +261,7 @@ def place_labels(
     for node_id, (line, node_rect) in labels.items():
         best: tuple[float, Point, Rect] | None = None
         for rank, position in enumerate(_positions(line, node_rect, inward)):
-            rect = text_rect(line, position, _SIZE)
+            rect = svg.text_rect(line, position, _SIZE)
             rect = rect._replace(left=rect.left - _SPACE, right=rect.right + _SPACE)
             if area.is_free(rect):
                 cost = area.covered_points(rect) + _RANK_COST * rank
@@ -289,7 +280,7 @@ def draw_label(
     group = add(parent, "g", "word", data_node=node_id)
     halo = {"stroke": theme.background, "stroke_width": "3", "stroke_linejoin": "round"}
     style = {"font_weight": "600", "paint_order": "stroke", **halo}
-    add_text(group, line, position, _SIZE, theme.text, **style)
+    svg.add_text(group, line, position, _SIZE, theme.text, **style)
     return group
 
 
@@ -299,7 +290,7 @@ def _positions(line: str, rect: Rect, inward: float) -> Iterator[Point]:
     Beside the node; below the corners where edges enter; beside the corners where edges leave; and
     beyond the arrows of the edges that enter.
     """
-    half = text_width(line, _SIZE) / 2
+    half = svg.text_width(line, _SIZE) / 2
     middle = (rect.top + rect.bottom) / 2 + (_ABOVE - _BELOW) / 2
     right, left = rect.right + _GAP + half, rect.left - _GAP - half
     centre = (rect.left + rect.right) / 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from irviz.model.folding.containers import STORAGE_ROTATES, UNKNOWN_FLOPS
-from irviz.model.graph.graph import CALL_KINDS, Node, NodeKind, Resolution, layer_name
+from irviz.model.graph.graph import CALL_KINDS, Node, NodeKind, Resolution
+from irviz.model.graph.layers import layer_name
 from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 
 NAME_SIZE = 13.0

@@ -20,21 +20,11 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
+from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    path,
-    text_rect,
-    text_width,
-)
+from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import NodeShape, Theme, node_style
 
 VALUE_HEIGHT = 20.0
@@ -50,14 +40,16 @@ _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 def shape_size(node: Node, arguments: int) -> Size:
     """Return the size of a node's shape, wide enough for its edges to enter side by side."""
-    title_width = text_width(node_labels.title(node), node_labels.NAME_SIZE)
+    title_width = svg.text_width(node_labels.title(node), node_labels.NAME_SIZE)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
     lines = node_labels.lines(node)
-    label_width = max([title_width, *(text_width(line, node_labels.NOTE_SIZE) for line in lines)])
+    label_width = max(
+        [title_width, *(svg.text_width(line, node_labels.NOTE_SIZE) for line in lines)]
+    )
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))
     if arguments:
@@ -78,12 +70,12 @@ def bar_width(node: Node) -> float:
 
 def output_size() -> Size:
     """Return the size of the node that stands for the function's result."""
-    return Size(text_width(OUTPUT, node_labels.NOTE_SIZE) + 16, 20.0)
+    return Size(svg.text_width(OUTPUT, node_labels.NOTE_SIZE) + 16, 20.0)
 
 
 def value_width(node: Node) -> float:
     """Return the width that the label of a node's value takes."""
-    return text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + _VALUE_MARGIN
+    return svg.text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + _VALUE_MARGIN
 
 
 def add_shape(
@@ -93,16 +85,16 @@ def add_shape(
     width, height = rect.width, rect.height
     if shape is NodeShape.CIRCLE and math.isclose(width, height):
         cx, cy = rect.centre
-        add(parent, "circle", "shape", cx=cx, cy=cy, r=width / 2, **style)
+        svg.add(parent, "circle", "shape", cx=cx, cy=cy, r=width / 2, **style)
     elif outline := _outline(shape, rect):
-        add(parent, "path", "shape", d=outline, **style)
+        svg.add(parent, "path", "shape", d=outline, **style)
     else:
         radii = {"rx": {NodeShape.CIRCLE: height / 2, **_RADII}.get(shape, 0.0)}
         if shape is NodeShape.DRUM:
             radii = {"rx": width / 2, "ry": _LID}
-        add_rect(parent, rect, "shape", **radii, **style)
+        svg.add_rect(parent, rect, "shape", **radii, **style)
     if lines := _lines(shape, rect):
-        add(parent, "path", "bars", d=lines, **style)
+        svg.add(parent, "path", "bars", d=lines, **style)
 
 
 def _outline(shape: NodeShape, rect: Rect) -> str:
@@ -111,10 +103,10 @@ def _outline(shape: NodeShape, rect: Rect) -> str:
     if shape is NodeShape.SLANTED_BOX:
         top = width - 2 * _CUT
         sides = ("l", _CUT, height / 2, "l", -_CUT, height / 2, "h", -top, "Z")
-        return path("M", x, y + height / 2, "L", x + _CUT, y, "h", top, *sides)
+        return svg.path("M", x, y + height / 2, "L", x + _CUT, y, "h", top, *sides)
     if shape is NodeShape.CUT_BOX:
         corner = ("l", _CUT, _CUT)
-        return path("M", x, y, "h", width - _CUT, *corner, "v", height - _CUT, "h", -width, "Z")
+        return svg.path("M", x, y, "h", width - _CUT, *corner, "v", height - _CUT, "h", -width, "Z")
     return ""
 
 
@@ -122,12 +114,12 @@ def _lines(shape: NodeShape, rect: Rect) -> str:
     """Return the lines that a shape has in addition to its outline, "" for none."""
     (x, y, right, _), height = rect, rect.height
     if shape is NodeShape.BARRED_BOX:
-        return path("M", x + _BAR, y, "v", height, "M", right - _BAR, y, "v", height)
+        return svg.path("M", x + _BAR, y, "v", height, "M", right - _BAR, y, "v", height)
     if shape is NodeShape.STACK:
         steps = (_STEP, 2 * _STEP)
-        return "".join(path("M", right + n, y + n, "v", height - 2 * n) for n in steps)
+        return "".join(svg.path("M", right + n, y + n, "v", height - 2 * n) for n in steps)
     if shape is NodeShape.DRUM:
-        return path("M", x, y + _LID, "a", rect.width / 2, _LID, 0, 0, 0, rect.width, 0)
+        return svg.path("M", x, y + _LID, "a", rect.width / 2, _LID, 0, 0, 0, rect.width, 0)
     return ""
 
 
@@ -148,7 +140,7 @@ def draw_node(
     """
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     mark = overlay.marks.get(node.id) if overlay else None
-    group = add(parent, "g", " ".join(classes), data_node=node.id)
+    group = svg.add(parent, "g", " ".join(classes), data_node=node.id)
     style = node_style(node)
     fill, stroke = theme.colours[style.colour]
     note_colour = theme.quiet_text
@@ -158,7 +150,7 @@ def draw_node(
     if overlay and mark:
         tooltip += f"\n{overlay.title}: {mark.text}"
         fill, note_colour = tint(group, mark, theme), theme.text
-    add_tooltip(group, tooltip)
+    svg.add_tooltip(group, tooltip)
     lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": theme.outline}
     if style.colour == "unknown":
         lines["stroke_dasharray"] = "4 2"
@@ -169,20 +161,20 @@ def draw_node(
     x, y = rect.centre
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = node_labels.title(node), node_labels.NAME_SIZE
-    add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
+    svg.add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
     for number, note in enumerate(notes):
         place = (x, position[1] + 15 + 12 * number)
-        add_text(group, note, place, node_labels.NOTE_SIZE, note_colour, css_class="note")
+        svg.add_text(group, note, place, node_labels.NOTE_SIZE, note_colour, css_class="note")
     return group
 
 
 def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
     """Draw the node that stands for the function's result."""
-    group = add(parent, "g", "node output")
+    group = svg.add(parent, "g", "node output")
     colours = {"fill": theme.background, "stroke": theme.line}
-    add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
+    svg.add_rect(group, rect, "shape", rx=rect.height / 2, **colours)
     x, y = rect.centre
-    add_text(group, OUTPUT, (x, y + 3.5), node_labels.NOTE_SIZE, theme.text, css_class="name")
+    svg.add_text(group, OUTPUT, (x, y + 3.5), node_labels.NOTE_SIZE, theme.text, css_class="name")
 
 
 def draw_value_label(
@@ -192,18 +184,18 @@ def draw_value_label(
 
     `outward` is 1 where edges leave downwards, -1 where they leave upwards.
     """
-    group = add(parent, "g", "value", data_node=node.id)
-    stub = path("M", *outlet, "v", outward * _STUB)
-    add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
+    group = svg.add(parent, "g", "value", data_node=node.id)
+    stub = svg.path("M", *outlet, "v", outward * _STUB)
+    svg.add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
     position = _value_label_position(outlet, outward)
-    add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
+    svg.add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
     return group
 
 
 def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
     """Return the rectangle that the label of a value covers."""
     position = _value_label_position(outlet, outward)
-    return text_rect(node_labels.value_label(node), position, node_labels.VALUE_SIZE)
+    return svg.text_rect(node_labels.value_label(node), position, node_labels.VALUE_SIZE)
 
 
 def effect_numbers(graph: Graph) -> dict[NodeId, int]:
@@ -215,11 +207,11 @@ def effect_numbers(graph: Graph) -> dict[NodeId, int]:
 def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, theme: Theme) -> None:
     """Write the number of a node's effect into its lower right corner; marks take the others."""
     text = f"!{number}"
-    middle = (rect.right - 5 - text_width(text, node_labels.NOTE_SIZE) / 2, rect.bottom - 4)
-    mark = add_text(
+    middle = (rect.right - 5 - svg.text_width(text, node_labels.NOTE_SIZE) / 2, rect.bottom - 4)
+    mark = svg.add_text(
         parent, text, middle, node_labels.NOTE_SIZE, theme.quiet_text, css_class="effect"
     )
-    add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
+    svg.add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 
 
 def _value_label_position(outlet: Point, outward: float) -> Point:
@@ -259,7 +251,7 @@ def draw_edge(
         is_dashed: Whether it is dashed, like the outline of a removed node.
     """
     kinds = " carried" * edge.is_carried + " other_copy" * edge.is_other + " write" * edge.is_write
-    group = add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
+    group = svg.add(parent, "g", f"edge{kinds}", data_source=edge.source, data_target=edge.target)
     title = f"{source.name or node_labels.title(source)}: {source.type_label}"
     if edge.uses > 1:
         title += f"\n{edge.uses} uses"
@@ -267,17 +259,19 @@ def draw_edge(
         title += "\nfrom each copy to the next"
     if edge.is_other:
         title += "\nof another copy than the one that is drawn"
-    add_tooltip(group, title)
+    svg.add_tooltip(group, title)
     start, *rest = route.points
-    line = {"d": path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
+    line = {"d": svg.path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
     dashes = {"stroke_dasharray": "6 3"} if is_dashed else {}
     if edge.is_carried or edge.is_other:
         dashes = {"stroke_dasharray": "2 3" if edge.is_carried else "7 4"}
     width = 4.2 if edge.is_write else 1.2
-    add(group, "path", **line, stroke=theme.line, stroke_width=width, **dashes)
+    svg.add(group, "path", **line, stroke=theme.line, stroke_width=width, **dashes)
     if edge.is_write:  # a double line
-        add(group, "path", "inside", **line, stroke=theme.background, stroke_width=1.8, **dashes)
-    add(group, "path", "arrow", d=_arrow(rest[-1], route.tip, edge), fill=theme.line)
+        svg.add(
+            group, "path", "inside", **line, stroke=theme.background, stroke_width=1.8, **dashes
+        )
+    svg.add(group, "path", "arrow", d=_arrow(rest[-1], route.tip, edge), fill=theme.line)
     return group
 
 
@@ -311,7 +305,7 @@ def _arrow(base: Point, tip: Point, edge: Edge) -> str:
     along = math.hypot(tip[0] - base[0], tip[1] - base[1]) or 1.0
     x, y = -(tip[1] - base[1]) / along * width, (tip[0] - base[0]) / along * width
     sides = ("L", *tip, "L", base[0] - x, base[1] - y, "Z")
-    return path("M", base[0] + x, base[1] + y, *sides)
+    return svg.path("M", base[0] + x, base[1] + y, *sides)
 
 
 # --- clusters ----------------------------------------------------------------------------------
@@ -360,7 +354,7 @@ def title_space(graph: Graph, index: int) -> float:
 
     The title of a dataflow block has room at the left of an edge that leaves from the middle.
     """
-    width = text_width(cluster_title(graph, index), node_labels.VALUE_SIZE)
+    width = svg.text_width(cluster_title(graph, index), node_labels.VALUE_SIZE)
     is_block = graph.regions[index].kind is RegionKind.DATAFLOW_BLOCK
     return 2 * (width + _TITLE_INSET + 4) if is_block else width + 30
 
@@ -369,13 +363,13 @@ def draw_cluster(
     parent: ElementTree.Element, frame: ClusterFrame, region: Region, theme: Theme
 ) -> None:
     """Draw the frame of a cluster."""
-    group = add(parent, "g", f"block {region.kind.value}")
+    group = svg.add(parent, "g", f"block {region.kind.value}")
     dashes = {"stroke_dasharray": "5 3"} if region.kind is RegionKind.DATAFLOW_BLOCK else {}
     lines: dict[str, str | float] = {"fill": theme.block_fill, "stroke": theme.block_line}
     if region.kind is RegionKind.FUSED:
         lines = {"fill": "none", "stroke": theme.changes["fused"], "stroke_width": 2.4}
         dashes = {"stroke_dasharray": "2 4"}
-    add_rect(group, frame.rect, rx=6, **lines, **dashes)
+    svg.add_rect(group, frame.rect, rx=6, **lines, **dashes)
 
 
 def draw_cluster_title(
@@ -383,12 +377,12 @@ def draw_cluster_title(
 ) -> None:
     """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
     halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
-    add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start", **halo)
+    svg.add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start", **halo)
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
     """Return the rectangle that a title covers."""
-    return text_rect(title, _position(frame), node_labels.VALUE_SIZE, "start")
+    return svg.text_rect(title, _position(frame), node_labels.VALUE_SIZE, "start")
 
 
 def _position(frame: ClusterFrame) -> Point:

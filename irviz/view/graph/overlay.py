@@ -7,20 +7,11 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
+from irviz.view import svg_primitives as svg
+from irviz.view.colours import mix_colours
 from irviz.view.graph import node_labels
-from irviz.view.svg_primitives import (
-    Point,
-    Rect,
-    Size,
-    add,
-    add_rect,
-    add_text,
-    add_tooltip,
-    path,
-    px,
-    text_width,
-)
-from irviz.view.theme import Theme, mix_colours
+from irviz.view.svg_primitives import Point, Rect, Size
+from irviz.view.theme import Theme
 
 _SCALE = Size(160.0, 12.0)
 _CELLS = 32
@@ -77,15 +68,17 @@ def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:
     """Return the colour of a mark; a page can mix its own from the group's `--share`."""
     first = " first" * mark.is_first
     group.set("class", f"{group.get('class')} tinted{first}")
-    group.set("style", f"--share:{px(100 * mark.share)}%")
+    group.set("style", f"--share:{svg.px(100 * mark.share)}%")
     return mix_colours(*theme.tints, mark.share)
 
 
 def legend_size(overlay: Overlay) -> Size:
     """Return the size of the legend."""
-    title = text_width(overlay.title, node_labels.VALUE_SIZE)
+    title = svg.text_width(overlay.title, node_labels.VALUE_SIZE)
     rows = 3 if _flag_row_width(overlay) else 2
-    scale = text_width(overlay.low + overlay.high, node_labels.NOTE_SIZE) + _SCALE.width + 2 * _GAP
+    scale = (
+        svg.text_width(overlay.low + overlay.high, node_labels.NOTE_SIZE) + _SCALE.width + 2 * _GAP
+    )
     return Size(max(title, scale, _flag_row_width(overlay)), rows * _ROW - 6)
 
 
@@ -93,16 +86,16 @@ def draw_overlay_legend(
     parent: ElementTree.Element, overlay: Overlay, corner: Point, theme: Theme
 ) -> None:
     """Draw the legend with its upper left corner at a point."""
-    group = add(parent, "g", "legend")
+    group = svg.add(parent, "g", "legend")
     left, top = corner
 
     def write(text: str, x: float, y: float, size: float = node_labels.NOTE_SIZE) -> None:
-        add_text(group, text, (x, y), size, theme.text, "start")
+        svg.add_text(group, text, (x, y), size, theme.text, "start")
 
     write(overlay.title, left, top + 11, node_labels.VALUE_SIZE)
     row = top + _ROW
     write(overlay.low, left, row + 10)
-    start = left + text_width(overlay.low, node_labels.NOTE_SIZE) + _GAP
+    start = left + svg.text_width(overlay.low, node_labels.NOTE_SIZE) + _GAP
     _draw_scale(group, (start, row), theme)
     write(overlay.high, start + _SCALE.width + _GAP, row + 10)
     if _flag_row_width(overlay):
@@ -117,16 +110,16 @@ def _draw_scale(group: ElementTree.Element, corner: Point, theme: Theme) -> None
     for index in range(_CELLS):
         overlap = 0.5 if index < _CELLS - 1 else 0.0  # covers the seam between two cells
         rect = Rect.at((left + index * width, top), width + overlap, _SCALE.height)
-        cell = add_rect(group, rect, "cell")
+        cell = svg.add_rect(group, rect, "cell")
         cell.set("fill", tint(cell, Mark(index / (_CELLS - 1), ""), theme))
-    add_rect(group, Rect.at(corner, *_SCALE), "ramp", fill="none", stroke=theme.line)
+    svg.add_rect(group, Rect.at(corner, *_SCALE), "ramp", fill="none", stroke=theme.line)
 
 
 def _flag_row_width(overlay: Overlay) -> float:
     """Return the width of the row that explains warnings, 0 if there is no such row."""
     if not overlay.flag or not any(mark.is_flagged for mark in overlay.marks.values()):
         return 0
-    return _FLAG_WIDTH + text_width(overlay.flag, node_labels.NOTE_SIZE)
+    return _FLAG_WIDTH + svg.text_width(overlay.flag, node_labels.NOTE_SIZE)
 
 
 # --- node markers ------------------------------------------------------------------------------
@@ -143,15 +136,15 @@ def draw_toggle(
     parent: ElementTree.Element, toggled: str, centre: Point, theme: Theme, *, is_open: bool
 ) -> None:
     """Draw the button that expands or collapses something: a plus or a minus in a circle."""
-    group = add(parent, "g", "toggle", data_toggle=toggled)
-    add_tooltip(group, "close" if is_open else "open")
+    group = svg.add(parent, "g", "toggle", data_toggle=toggled)
+    svg.add_tooltip(group, "close" if is_open else "open")
     x, y = centre
-    add(group, "circle", "reach", cx=x, cy=y, r=16, fill="none", pointer_events="all")
+    svg.add(group, "circle", "reach", cx=x, cy=y, r=16, fill="none", pointer_events="all")
     colours = {"fill": theme.background, "stroke": theme.line}
-    add(group, "circle", "sign", cx=x, cy=y, r=TOGGLE_RADIUS, **colours)
+    svg.add(group, "circle", "sign", cx=x, cy=y, r=TOGGLE_RADIUS, **colours)
     upright = () if is_open else ("M", x, y - 4, "v", 8)
-    lines = path("M", x - 4, y, "h", 8, *upright)
-    add(group, "path", d=lines, stroke=theme.line, stroke_width=1.4)
+    lines = svg.path("M", x - 4, y, "h", 8, *upright)
+    svg.add(group, "path", d=lines, stroke=theme.line, stroke_width=1.4)
 
 
 def flag_rect(centre: Point, *, is_first: bool) -> Rect:
@@ -166,10 +159,17 @@ def draw_flag(parent: ElementTree.Element, centre: Point, theme: Theme, *, is_fi
     rect = flag_rect(centre, is_first=is_first)
     (left, top, right, bottom), height, x = rect, rect.height, centre[0]
     fill, stroke = (theme.flag, theme.background) if is_first else (theme.background, theme.flag)
-    group = add(parent, "g", "flag" + " first" * is_first)
-    triangle = path("M", x, top, "L", right, bottom, "L", left, bottom, "Z")
+    group = svg.add(parent, "g", "flag" + " first" * is_first)
+    triangle = svg.path("M", x, top, "L", right, bottom, "L", left, bottom, "Z")
     outline = {"d": triangle, "fill": fill, "stroke": theme.flag}
-    add(group, "path", "sign", stroke_linejoin="round", stroke_width=1.6, **outline)
+    svg.add(group, "path", "sign", stroke_linejoin="round", stroke_width=1.6, **outline)
     bar = ("M", x, top + 0.34 * height, "v", 0.3 * height)
     dot = ("M", x, bottom - 0.17 * height, "v", 0.07 * height)
-    add(group, "path", "bang", d=path(*bar, *dot), stroke=stroke, stroke_width=0.11 * height + 0.2)
+    svg.add(
+        group,
+        "path",
+        "bang",
+        d=svg.path(*bar, *dot),
+        stroke=stroke,
+        stroke_width=0.11 * height + 0.2,
+    )

@@ -14,7 +14,7 @@ from irviz.explorer.runner import Jobs
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session
-from irviz.view.text.run_results import TimingTable
+from irviz.view.run_results import TimingTable
 
 pytestmark = pytest.mark.build
 

@@ -6,7 +6,12 @@ from itertools import pairwise
 import pytest
 
 from irviz.limits import FIRST_NODES, MIN_NODES
-from irviz.model.folding.containers import container_tree, group_facts, layer_titles
+from irviz.model.folding.containers import (
+    container_tree,
+    count_elements,
+    group_facts,
+    layer_titles,
+)
 from irviz.model.folding.expansion import Expansion, expanded_containers
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind
@@ -239,6 +244,13 @@ def test_a_group_says_what_is_computed_in_it_and_not_how_its_memory_is_planned(g
     for op in ("take", "relax.memory.alloc_tensor", "relax.memory.kill_tensor"):
         here = text.step(op, here)
     assert dict(group_facts(text.graph(here).nodes[1:]))["holds"] == "take, …"
+
+
+def test_running_statistics_are_no_parameters(graphs):
+    text = graphs.Text()
+    for name in ("bn1.weight", "bn1.bias", "bn1.running_mean", "b_bn1_running_var", "running_mean"):
+        text.param(name, "Tensor[(8,)]")
+    assert [count_elements(one) for one in text.nodes] == [8, 8, 0, 0, 8]
 
 
 def test_storage_that_a_layer_hands_to_others_is_no_edge_between_collapsed_layers(graphs):

@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from irviz.model.graph.graph import (
-    LayerPart,
-    NodeKind,
+from irviz.model.graph.graph import LayerPart, NodeKind
+from irviz.model.graph.layers import (
     common_layer,
     layer_name,
     layer_of_modules,
     layer_of_parameter,
+    with_layers,
 )
-from irviz.model.graph.layers import with_layers
 
 
 def layer(*names):

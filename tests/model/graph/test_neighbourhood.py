@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import NodeKind
-from irviz.model.graph.neighbourhood import AFTER, BEFORE, neighbourhood, nodes_between, subgraph
+from irviz.model.graph.graph import AFTER, BEFORE, NodeKind, neighbourhood, nodes_between, subgraph
 
 SEEDS = st.integers(0, 2**32)
 

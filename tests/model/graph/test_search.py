@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.explorer import viewer
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind
-from irviz.model.graph.neighbourhood import search_nodes, search_text
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, search_nodes, search_text
 
 PAGE = Path(viewer.__file__).parent
 

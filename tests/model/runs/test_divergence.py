@@ -15,7 +15,7 @@ from irviz.model.runs.trace import (
     first_divergence,
     node_differences,
 )
-from irviz.view.text.run_results import (
+from irviz.view.run_results import (
     difference_amount,
     difference_summary,
     divergence_summary,

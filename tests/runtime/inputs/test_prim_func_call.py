@@ -18,8 +18,7 @@ from irviz.ir.values import TypeMismatchError
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime import run_jobs
-from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
-from irviz.runtime.run_jobs import own_inputs, prim_func_sizes
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, own_inputs, prim_func_sizes, run
 from irviz.transforms.schedules.schedule_step import schedule_step
 from irviz.transforms.schedules.schedule_trace import record_schedule
 from irviz.worker.supervisor import RUNS

@@ -14,9 +14,8 @@ from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
 from irviz.session.session import Session
 from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.passes.arguments import symbolic_names
 from irviz.transforms.passes.catalog import TargetUse, catalog
-from irviz.transforms.passes.parameters import ParameterKind
+from irviz.transforms.passes.parameters import ParameterKind, symbolic_names
 from irviz.transforms.passes.pass_call import named_pass
 from irviz.transforms.passes.pass_facts import TRIALS
 from irviz.transforms.recording import record_passes

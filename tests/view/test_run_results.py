@@ -9,7 +9,7 @@ import pytest
 
 from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult, Verdict
 from irviz.units import format_duration
-from irviz.view.text.run_results import (
+from irviz.view.run_results import (
     comparison_details,
     comparison_summary,
     outputs_html,

@@ -12,10 +12,9 @@ import numpy as np
 from irviz.errors import DrawError
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import format_number, format_numbers
+from irviz.view.array_pictures import Array, heat_map, image_strip, images_shape, shares
 from irviz.view.figure import Figure
-from irviz.view.values.heat_map import Array, heat_map, shares
-from irviz.view.values.images import image_strip, images_shape
-from irviz.view.values.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
+from irviz.view.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
 
 ValuePicture = Literal["heat map", "histogram", "images"]
 HEAT_MAP, HISTOGRAM, IMAGES = "heat map", "histogram", "images"

@@ -21,7 +21,7 @@ from irviz.model.loop_nest import (
     Scalar,
     Statement,
 )
-from irviz.view.text.details import AXIS_KIND_NAMES, loop_nest_html
+from irviz.view.node_details import AXIS_KIND_NAMES, loop_nest_html
 
 EVIL = '<b onload="x">&\''
 

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from irviz.view.values.images import as_image, as_images, grey_png, images_shape
+from irviz.view.array_pictures import as_image, as_images, grey_png, images_shape
 
 
 @pytest.mark.parametrize(

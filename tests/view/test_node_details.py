@@ -20,7 +20,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     Resolution,
 )
-from irviz.view.text.details import (
+from irviz.view.node_details import (
     RESOLUTION_NAMES,
     code_html,
     constant_facts,

@@ -22,7 +22,7 @@ import irviz
 from irviz.course.mlp import MyModule, MyModuleHighLevel
 from irviz.errors import CancelledRunError, InputError
 from irviz.session import reduce as reduce_module
-from irviz.session.reduce import Reduction
+from irviz.session.reduce_module import Reduction
 from irviz.transforms.kernels.swap import map_function_bindings
 from irviz.transforms.simpler_modules import count_bindings, keep_bindings
 from tests.constructs.drawing import random_modules

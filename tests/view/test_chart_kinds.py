@@ -20,7 +20,16 @@ from PIL import Image
 from irviz.course.digits import digits, mlp_params
 from irviz.model.runs.array_diff import summarise
 from irviz.units import format_number, format_numbers
-from irviz.view.values.charts import (
+from irviz.view.array_pictures import (
+    NAN,
+    colour_scale,
+    heat_map,
+    image_strip,
+    select_cells,
+    shares,
+)
+from irviz.view.mpl_svg import WIDTH
+from irviz.view.value_charts import (
     HEAT_MAP,
     HISTOGRAM,
     IMAGES,
@@ -28,9 +37,6 @@ from irviz.view.values.charts import (
     fitting_charts,
     histogram,
 )
-from irviz.view.values.heat_map import NAN, colour_scale, heat_map, select_cells, shares
-from irviz.view.values.images import image_strip
-from irviz.view.values.mpl_svg import WIDTH
 
 LARGEST = float(np.finfo(np.float64).max)
 SVG = "{http://www.w3.org/2000/svg}"
@@ -458,7 +464,7 @@ def test_a_drawing_that_cannot_be_written_leaves_the_file_as_it_was(tmp_path):
 
 @pytest.mark.worker
 def test_matplotlib_is_loaded_with_the_first_picture():
-    code = "import irviz.view.values.charts, sys; print('matplotlib' in sys.modules)"
+    code = "import irviz.view.value_charts, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -71,6 +71,8 @@ def written_arguments(
             return name
         if isinstance(value, list | tuple):
             return f"[{', '.join(map(text, value))}]"
+        if isinstance(value, bytes):
+            return repr(value.decode())
         if value is None or isinstance(value, bool | int | float | complex | str):
             return repr(value)
         if (known := str(value)).startswith("torch."):  # such as a dtype

@@ -248,6 +248,9 @@ def _wrong(name: str) -> str:
     return f"{name!r} is {f'not {kind.title}' if kind else 'not a kind of file that irviz reads'}"
 
 
+# --- Read a file or a model ----------------------------------------------------------------------
+
+
 _LONGEST_PATH = 4096
 """That of Linux; no other system allows longer ones by default."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tvm
 
 from irviz.errors import RunError, error_summary
 from irviz.ir.framework_calls import CANNOT, ONNX_PREFIX, called_operator, computed_by
-from irviz.runtime.onnx_functions import compute, import_evaluator
+from irviz.runtime.onnx_functions import onnx_function
 from irviz.runtime.registrations import register_unobserved
 from irviz.runtime.torch_functions import Compute, torch_function
 
@@ -24,20 +23,10 @@ def register_framework_functions(callees: Iterable[str]) -> None:
     for name in callees:
         if computed_by(name) and tvm.get_global_func(name, allow_missing=True) is None:
             operator = called_operator(name)
-            function = _onnx_function(name) if operator is None else torch_function(operator)
+            function = (
+                torch_function(operator) if operator else onnx_function(name[len(ONNX_PREFIX) :])
+            )
             register_unobserved(name, _calling(name, function))
-
-
-def _onnx_function(name: str) -> Compute:
-    why = import_evaluator()
-    return _refusing(why) if why else partial(compute, name.removeprefix(ONNX_PREFIX))
-
-
-def _refusing(why: str) -> Compute:
-    def refuse(*_: Sequence[Any] | str) -> object:
-        raise ValueError(why)
-
-    return refuse
 
 
 def _calling(name: str, function: Compute) -> Callable[..., object]:

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import tvm
 
 from irviz.ir.framework_calls import read_arguments
+from irviz.runtime.torch_functions import Compute
 
 
-def import_evaluator() -> str:
-    """Import the reference evaluator with its operators; return why it cannot be, or ""."""
-    try:
+def onnx_function(operator: str) -> Compute:
+    """Return what computes calls of an operator, or raises ValueError without ONNX."""
+    with contextlib.suppress(ImportError):
         import onnx.reference.ops._op_list  # noqa: F401 - it imports every operator
-    except ImportError:
-        return "ONNX is not installed: install irviz[onnx], as in pip install 'irviz[onnx]'"
-    return ""
+    return partial(_computed, operator)
 
 
-def compute(
+def _computed(
     operator: str, operands: Sequence[Any], text: str, destinations: Sequence[Any]
 ) -> object:
-    """Compute a call of an operator into its destinations, or return its results without them.
-
-    The text has, besides the arguments, the version of the `opset` and the `outputs` by number.
-    """
-    from onnx import helper
-    from onnx.reference import ReferenceEvaluator
-
+    """Compute a call, whose text has the version of the `opset` and the `outputs` by number too."""
+    try:
+        from onnx import helper
+        from onnx.reference import ReferenceEvaluator
+    except ImportError:
+        raise ValueError(
+            "ONNX is not installed: install irviz[onnx], as in pip install 'irviz[onnx]'"
+        ) from None
     used = dict[str, Any]()
 
     def operand(letter: str, number: int) -> str:

@@ -239,6 +239,8 @@ def _opaque_call(
     Its results have the `known` types; new symbols in them are added to `sizes`. Raises LoadError
     for operands and results that are not tensors.
     """
+    from onnx.helper import get_attribute_value
+
     outputs = [at for at, name in enumerate(node.output) if name]
     unknown = next((node.output[at] for at in outputs if node.output[at] not in known), None)
     if unknown is not None:
@@ -254,14 +256,13 @@ def _opaque_call(
     before = len(sizes)
     types = [_tensor_type(known[node.output[at]], sizes) for at in outputs]
     operands = [one for one in inputs if one is not None]
-    callee, names = _callee(node), iter(range(len(operands)))
+    callee, names = _callee(node), (f"{REAL}{number}" for number in range(len(operands)))
     if computed_by(callee):
-        args = [None if one is None else _Operand(f"{REAL}{next(names)}") for one in inputs]
-        attributes = {one.name: _plain(one) for one in node.attribute}
-        named = {**attributes, "opset": opset, "outputs": outputs}
+        named = {one.name: get_attribute_value(one) for one in node.attribute}
+        named |= {"opset": opset, "outputs": outputs}
         try:
             text = written_arguments(
-                args, named, lambda one: one if isinstance(one, _Operand) else ""
+                inputs, named, lambda one: next(names) if isinstance(one, relax.Expr) else ""
             )
         except ValueError as failure:
             raise LoadError(f"{_described(node)} cannot be opaque: {failure}") from failure
@@ -284,20 +285,6 @@ def _opaque_call(
             for name in node.output
         ]
     )
-
-
-class _Operand(str):
-    """The name of an operand."""
-
-
-def _plain(attribute: onnx.AttributeProto) -> object:
-    """Return an attribute's value, with texts as str."""
-    from onnx.helper import get_attribute_value
-
-    value = get_attribute_value(attribute)
-    several = value if isinstance(value, list) else [value]
-    plain = [one.decode() if isinstance(one, bytes) else one for one in several]
-    return plain if isinstance(value, list) else plain[0]
 
 
 def _tensor(builder: relax.BlockBuilder, operand: relax.Expr) -> relax.Expr:

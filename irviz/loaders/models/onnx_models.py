@@ -266,7 +266,7 @@ def _opaque_call(
             )
         except ValueError as failure:
             raise LoadError(f"{_described(node)} cannot be opaque: {failure}") from failure
-        operands = [_tensor(importer.bb, one) for one in operands] + [ir.StringImm(text)]
+        operands.append(ir.StringImm(text))
     made = emitted_call(
         importer.bb,
         callee,
@@ -285,11 +285,6 @@ def _opaque_call(
             for name in node.output
         ]
     )
-
-
-def _tensor(builder: relax.BlockBuilder, operand: relax.Expr) -> relax.Expr:
-    is_shape = isinstance(operand.ty, relax.ShapeType)
-    return builder.emit(relax.op.shape_to_tensor(operand)) if is_shape else operand
 
 
 def _types(model: onnx.ModelProto) -> Mapping[str, onnx.TypeProto.Tensor]:

@@ -5,6 +5,7 @@ This needs torch, torchvision and transformers, which irviz's own extras do not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,27 @@ ASSETS = Path(__file__).parent
 def main() -> None:
     """Write the first picture of ResNet-18 and of GPT-2."""
     import irviz
+    from irviz.figures import Declaration, FigureList, write_figures
 
-    for name, make in (("resnet18", resnet18), ("gpt2", gpt2)):
+    def session(make: Callable[[], tuple[Any, Any]]) -> irviz.Session:
         model, inputs = make()
-        print(irviz.load(model.eval(), inputs=inputs).draw().save(ASSETS / f"{name}.svg"))
+        return irviz.load(model.eval(), inputs=inputs)
+
+    figures = [
+        Declaration("resnet18", lambda: session(resnet18), columns=3),
+        Declaration(
+            "gpt2",
+            lambda: session(gpt2),
+            columns=2,
+            names={
+                "p_lm_head_weight": "tied weight",
+                "between:lv5": "positions",
+                "between:lv12": "add, causal mask",
+            },
+        ),
+    ]
+    for file in write_figures(FigureList(ASSETS, ASSETS, figures)):
+        print(file)
 
 
 def resnet18() -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,21 +11,23 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.graph_rewrites import linear_relu
 from irviz.course.mlp_high_level import MyModuleHighLevel
+from irviz.figures import Declaration, draw_declaration
 from irviz.view.figure import Figure
 
 STAGES = {
+    "0": ("", ""),
     "1": ("BindParams", "the weights are constants"),
     "2": ("LegalizeOps", "each operator is a call of a PrimFunc"),
     "4": ("FuseOps", "one call in the place of three"),
 }
+STEPS = list(pairwise(STAGES))
 SECONDS = 3
 ROUNDS = 5
-HEADER = 44
-SHARE = 100 // len(STAGES)
+SHARE = 100 // len(STEPS)
 
-# The last stage is what stays: after the last round, and where the reader wants no motion.
+# The last step is what stays: after the last round, and where the reader wants no motion.
 STYLE = f"""
-.stage {{ opacity: 0; animation: show {SECONDS * len(STAGES)}s backwards {ROUNDS} }}
+.stage {{ opacity: 0; animation: show {SECONDS * len(STEPS)}s backwards {ROUNDS} }}
 .stage:last-child {{ opacity: 1 }}
 @keyframes show {{
   0% {{ opacity: 0 }} 2%, {SHARE + 1}% {{ opacity: 1 }} {SHARE + 3}%, 100% {{ opacity: 0 }}
@@ -53,32 +56,38 @@ def fused_layer() -> irviz.Session:
 
 
 def moving_picture() -> Figure:
-    """Return an SVG that shows one stage after the other."""
+    """Return an SVG that shows one step after the other, each with the stages around it."""
     session = fused_layer()
-    figures = session.draw_stages(*STAGES)
-    width, height = figures[0].width, figures[0].height + HEADER
+    figures = [_step(session, before, after) for before, after in STEPS]
+    width, height = max(one.width for one in figures), max(one.height for one in figures)
     frames = "".join(
         f'<g class="stage" style="animation-delay: {SECONDS * number}s">'
         f'<rect width="{width}" height="{height}" fill="#ffffff" />'
-        f"{_header(number, session.compare(stage, '0').verdict.value)}"
-        f'<g transform="translate(0 {HEADER})">{figure.svg}</g></g>'
-        for number, (stage, figure) in enumerate(zip(STAGES, figures, strict=True))
+        f'<g transform="translate({(width - one.width) / 2} {(height - one.height) / 2})">'
+        f"{one.svg}</g></g>"
+        for number, one in enumerate(figures)
     )
     title = "A layer of the MLP from stage to stage: " + ", ".join(
-        name for name, _ in STAGES.values()
+        name for name, _ in STAGES.values() if name
     )
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="irviz" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img" font-family="Arial, sans-serif" '
-        f'font-size="15"><title>{escape(title)}</title><style>{STYLE}</style>{frames}</svg>\n'
+        f'viewBox="0 0 {width} {height}" role="img">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style>{frames}</svg>\n"
     )
     return Figure(svg, width, height)
 
 
-def _header(number: int, verdict: str) -> str:
-    """Return the name of a stage, what it did, and whether its results are those of the first."""
-    name, what = list(STAGES.values())[number]
-    return (
-        f'<text x="16" y="24" fill="#111111"><tspan font-weight="bold">{name}</tspan>: {what}'
-        f'</text><text x="16" y="42" font-size="13" fill="#06594a">results: {verdict}</text>'
+def _step(session: irviz.Session, before: str, after: str) -> Figure:
+    """Return two stages, below what was done and whether the results are those of the first."""
+    name, what = STAGES[after]
+    verdict = session.compare(after, "0").verdict.value
+    declaration = Declaration(
+        "step",
+        session,
+        kind="stages",
+        stages=[before, after],
+        hide=["with R.dataflow("],
+        title=f"{name}: {what}; results: {verdict}",
     )
+    return draw_declaration(declaration)["step"]

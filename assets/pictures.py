@@ -7,18 +7,19 @@ from typing import Any
 import irviz
 from assets.moving_stages import fused_mlp
 from irviz.cli.main import demo_stages
-from irviz.course import mm_relu
+from irviz.course.digits import mlp_params
+from irviz.course.mlp_static import MyModuleStatic
 from irviz.view.figure import Figure
 
 
-def bound_and_swapped() -> Figure:
-    """Return the MLP with its weights bound and one call replaced."""
-    return demo_stages().draw("2")
+def bound_mlp() -> irviz.Session:
+    """Return the MLP, and then with its weights bound."""
+    return irviz.Session(MyModuleStatic, params=mlp_params()).bind()
 
 
-def folded_layers() -> Figure:
+def folded_layers() -> Any:
     """Return a stack of equal layers."""
-    return irviz.draw(stack(48))
+    return stack(48)
 
 
 def fusion() -> Figure:
@@ -26,21 +27,14 @@ def fusion() -> Figure:
     return fused_mlp().diff("4", "5").figure()
 
 
-def schedule_step() -> Figure:
-    """Return the diff of decompose_reduction in the lecture's schedule."""
-    scheduled = irviz.Session(mm_relu.MyModule).schedule("mm_relu", mm_relu.lecture_schedule)
-    return scheduled.diff("5", "6").figure()
-
-
-def first_difference() -> Figure:
-    """Return the MLP whose relu adds 0.5, coloured by what differs."""
+def first_difference() -> irviz.Session:
+    """Return the MLP, and as the last stage the one whose relu adds 0.5."""
 
     @irviz.library.register("env.relu_and_more", "(...)->(...)")
     def relu_and_more(x: Any, out: Any) -> None:
         out[...] = x.clip(0) + 0.5
 
-    wrong = demo_stages().checkout("1").swap("relu0", "env.relu_and_more")
-    return wrong.draw_overlay("difference")
+    return demo_stages().checkout("1").swap("relu0", "env.relu_and_more")
 
 
 def stack(layers: int) -> Any:

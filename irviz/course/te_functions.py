@@ -49,13 +49,14 @@ def matmul_relu_module(size: int = 128) -> IRModule:
     the dataflow block, `emit_func_output` that of the function.
     """
     type_ = relax.TensorType((size, size), "float32")
-    a, b = parameters = [relax.Var("A", type_), relax.Var("B", type_)]
+    parameters = [relax.Var(name, type_) for name in "AB"]
     builder = relax.BlockBuilder()
     with builder.function("main", parameters):
         with builder.dataflow():
-            product = builder.emit_te(te_matmul, a, b)
-            result = builder.emit_output(builder.emit_te(te_relu, product))
-        builder.emit_func_output(result)
+            lv = builder.emit_te(te_matmul, *parameters)
+            lv1 = builder.emit_te(te_relu, lv)
+            gv = builder.emit_output(lv1)
+        builder.emit_func_output(gv)
     return builder.get()
 
 

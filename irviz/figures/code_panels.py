@@ -230,7 +230,7 @@ def _add(
 
 
 LABEL_SIZE = 11.0
-_LINE_HEIGHT = 18.0
+_LINE_HEIGHT = 18.8
 _INSET = 7.0
 
 
@@ -266,7 +266,7 @@ def draw_function_parts(
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
     deepest = max((part.depth for part in parts), default=0)
     left = _INSET * (deepest + 1)
-    raised = _INSET - 1.5  # for the ends of frames below the last row
+    raised = _INSET - 1.7  # for the ends of frames below the last row
     size = draw_code(code, lines, (left, raised), theme, line_height=_LINE_HEIGHT)
     right = left + max(size.width, *(_needed(part, lines) for part in parts)) + left
     for part in parts:
@@ -277,7 +277,7 @@ def draw_function_parts(
         if part.end is None:
             x = left + text_width(" " * part.start, CODE_SIZE) - 5
             bottom -= 1 + part.depth  # inside the frame around it, which may end there too
-            rect = Rect(x, top + 1, right - _INSET * (part.depth + 0.5), bottom)
+            rect = Rect(x, top, right - _INSET * (part.depth + 0.5), bottom)
         else:
             x = left + text_width(" " * part.start, CODE_SIZE) - 2
             end = left + text_width(" " * part.end, CODE_SIZE) + 2
@@ -287,7 +287,7 @@ def draw_function_parts(
         group = add(frames, "g", "part")
         add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=1.5, rx=3.0)
         if part.label:
-            y = raised + part.label_row * _LINE_HEIGHT + 13
+            y = raised + part.label_row * _LINE_HEIGHT + 14
             place = (rect.right - 6, y) if part.end is None else (rect.left + 1, y)
             anchor = "end" if part.end is None else "start"
             style = {"font_weight": "600"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from irviz.errors import DrawError, LoadError
+from irviz.session.run_overlays import OVERLAYS, OverlayKind
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,6 +49,10 @@ class Declaration:
         transforms: Names of passes, or `package.module:attribute` of a pass, applied in order.
         stages: The stages that are drawn, by their numbers; by default the last one, and for
             "stages" all.
+        columns: For "graph": in how many columns it is broken, where it is too long for a slide.
+        groups: The ids of groups, calls and frames that are expanded, "open", or not, "closed".
+        names: Other names of nodes, such as of groups that irviz names by their contents.
+        overlay: For "graph": what the colours of nodes stand for, as in `Session.draw_overlay`.
         around: A variable, to draw only the nodes at most `uses` uses away from it.
         uses: How many uses.
         captions: For "stages": the words above each stage.
@@ -57,7 +62,8 @@ class Declaration:
             the function that they call.
         notes: A few words beside nodes.
         highlight: The nodes with a thick outline.
-        hide: The beginnings of lines of TVMScript and Python that are left out.
+        hide: The beginnings of lines of TVMScript and Python that are left out; the frames of
+            dataflow blocks are, where it has "with R.dataflow(".
         source: References to the Python functions whose text is drawn at the left, such as those
             that built the program.
         target: For "stages": what the last stage is built for, such as "llvm"; the parts of the
@@ -79,6 +85,10 @@ class Declaration:
     functions: Sequence[str] = ()
     transforms: Sequence[object] = ()
     stages: Sequence[str] = ()
+    columns: int = 1
+    groups: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    overlay: OverlayKind | Literal[""] = ""
     around: str = ""
     uses: int = 1
     captions: Sequence[Words] = ()
@@ -107,6 +117,9 @@ class Declaration:
         chosen = [("kind", self.kind, get_args(Kind)), ("direction", self.direction, _DIRECTIONS)]
         chosen += [("language", one, get_args(Language)) for one in self.languages]
         chosen += [("callout", one, _CALLOUTS) for one in self.callouts.values()]
+        chosen += [("state of a group", one, _GROUPS) for one in self.groups.values()]
+        if self.overlay:
+            chosen.append(("overlay", self.overlay, tuple(OVERLAYS)))
         for what, value, known in chosen:
             if value not in known:
                 raise DrawError(
@@ -121,6 +134,7 @@ class Declaration:
 
 _DIRECTIONS = ("up", "down")
 _CALLOUTS = ("binding", "callee")
+_GROUPS = ("open", "closed")
 
 
 @dataclass(frozen=True)
@@ -239,6 +253,11 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "added": {"zh": "行新增", "ko": "개 행 추가"},
     "removed": {"zh": "行删除", "ko": "개 행 삭제"},
     "more rows": {"zh": "行未显示", "ko": "개의 행 생략"},
+    "changed, and what of it": {"zh": "行改变，及所变之处", "ko": "개 행 변경, 바뀐 것"},
+    "several became one": {"zh": "多变一", "ko": "여럿이 하나로"},
+    "one became several": {"zh": "一变多", "ko": "하나가 여럿으로"},
+    "reordered or moved": {"zh": "重排或移动", "ko": "순서 변경 또는 이동"},
+    "pale: unchanged": {"zh": "浅色：未改变", "ko": "흐림: 변경 없음"},
     "split": {"zh": "拆分", "ko": "분할"},
     "fused": {"zh": "融合", "ko": "융합"},
     "fused and split": {"zh": "融合并拆分", "ko": "융합 후 분할"},

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from types import FunctionType
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from xml.etree import ElementTree
@@ -29,7 +30,8 @@ from irviz.figures.code_panels import (
 )
 from irviz.figures.declaration import Declaration, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId
+from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, RegionKind
 from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
@@ -37,17 +39,30 @@ from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
-from irviz.view.slide import Panel, SlideText, TooSmallError, draw_code, slide_figure, wrapped
-from irviz.view.slide_graph import GraphWords, draw_graph_panel
+from irviz.view.module_diff import draw_sign_legend, signs_in
+from irviz.view.slide import (
+    LINE_HEIGHT,
+    Panel,
+    SlideText,
+    TooSmallError,
+    draw_code,
+    slide_figure,
+    wrapped,
+)
+from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
 from irviz.view.theme import Theme, slide_theme
 
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
 """The numbers of characters at which code is broken: the first that fits on the slide is taken."""
+_DATAFLOW = "with R.dataflow():"
 _LOOP_WIDTHS = tuple(
     (folding, width) for folding in FOLDINGS for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
 )
 """The widths of loop nests; more is folded where all of it fits at none."""
+_LARGE_TEXT = (19.0, 17.0, 15.5)
+"""Sizes of text, in points, for which rows of a loop nest that did not change are folded."""
+_LEGEND_GAP = 10.0
 
 
 class Shape(NamedTuple):
@@ -57,11 +72,13 @@ class Shape(NamedTuple):
         width: The most characters of a line of code.
         arrangement: Whether the panels are beside or above each other.
         has_types: Whether the types of values are written.
+        has_input_types: Whether those of the inputs at the left are written, too.
     """
 
     width: int
     arrangement: Literal["row", "column"] = "row"
     has_types: bool = True
+    has_input_types: bool = True
 
 
 Drawn: TypeAlias = tuple[Sequence[Panel], Sequence["str | None"]]
@@ -167,7 +184,8 @@ class _Drawing:
         for one in ast.walk(tree):
             if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
                 del one.body[0]
-        return without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
+        lines = without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
+        return dedent("\n".join(lines)).splitlines()
 
     def _stages(self) -> Sequence[str]:
         """Return the stages that are drawn."""
@@ -183,7 +201,16 @@ class _Drawing:
         one, view = self.declaration, ViewState()
         if one.around:
             view = view.at(NodeId(one.around), one.uses)
-        return self.session.view(stage, view).graph
+        opened = tuple(name for name, state in one.groups.items() if state == "open")
+        view = view.choose(Expansion(opened, frozenset({*one.groups} - {*opened})))
+        graph = self.session.view(stage, view).graph
+        for name, words in one.names.items():
+            renamed = graph[name]._replace(name=words, attributes=())
+            graph = graph.with_nodes([renamed if n.id == name else n for n in graph.nodes])
+        is_hidden = _DATAFLOW.startswith(tuple(one.hide))
+        kinds = [RegionKind.DATAFLOW_BLOCK] if is_hidden else []
+        blocks = [at for at, region in enumerate(graph.regions) if region.kind in kinds]
+        return without_frames(graph, blocks)
 
     def _fitted(
         self,
@@ -217,6 +244,8 @@ class _Drawing:
         shapes = [Shape(width) for width in widths]
         if source:
             shapes += [Shape(width, "column") for width in widths]
+        if one.kind == "stages":
+            shapes += [Shape(width, has_input_types=False) for width in widths]
         if is_graph:
             shapes += [Shape(width, has_types=False) for width in widths]
         return _first_that_fits(fit, shapes)
@@ -228,10 +257,16 @@ class _Drawing:
         }
         notes = {name: in_language(words, language) for name, words in one.notes.items()}
         words = GraphWords(
-            callouts, notes, one.highlight, shape.width, has_outputs=one.kind != "arguments"
+            callouts,
+            notes,
+            one.highlight,
+            shape.width,
+            has_outputs=one.kind != "arguments",
+            overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
         graph = graph if shape.has_types else _without_types(graph)
-        return [Panel(*draw_graph_panel(graph, self.theme, one.direction, words))], []
+        drawn = draw_graph_panel(graph, self.theme, one.direction, words, one.columns)
+        return [Panel(*drawn)], []
 
     def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
         """Return the lines of TVMScript beside a node."""
@@ -251,7 +286,7 @@ class _Drawing:
             names = {*graph.index}
             notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
-            words = GraphWords({}, notes, highlight, has_input_types=False)
+            words = GraphWords({}, notes, highlight, has_input_types=shape.has_input_types)
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
@@ -316,15 +351,27 @@ class _Drawing:
         programs = [session.script(stage).text for stage in (before, after)]
         text = SlideText(title, title, found.text(), programs)
 
-        def fit(shown: tuple[Folding, float]) -> Figure:
-            group, (folding, width) = ElementTree.Element("g"), shown
+        def fit(shown: tuple[float, Folding, float]) -> Figure:
+            group, (least, folding, width) = ElementTree.Element("g"), shown
             drawn = draw_loop_nest_diff(
                 group, diff.nests, diff.loops, self.theme, width, folding, words
             )
-            panel = Panel(group, Size(drawn.width, drawn.height))
-            return slide_figure([panel], [], text, self.theme, Size(*one.size), one.min_text)
+            corner = (0.0, drawn.height + _LEGEND_GAP)
+            end = draw_sign_legend(
+                group,
+                signs_in(group),
+                corner,
+                self.theme,
+                partial(say, language=language),
+                has_pale=True,
+            )
+            size = Size(max(drawn.width, end), drawn.height + _LEGEND_GAP + LINE_HEIGHT)
+            panel = Panel(group, size)
+            return slide_figure([panel], [], text, self.theme, Size(*one.size), least)
 
-        return _first_that_fits(fit, _LOOP_WIDTHS)
+        sizes = [*(size for size in _LARGE_TEXT if size > one.min_text), one.min_text]
+        shapes = [(size, *shape) for size in sizes for shape in _LOOP_WIDTHS]
+        return _first_that_fits(fit, shapes)
 
 
 def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -> Figure:

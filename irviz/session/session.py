@@ -515,6 +515,29 @@ class Session(SessionState):
         return draw_sides(side_graphs(union, expansion), theme, direction)
 
     @limits("the picture")
+    def overlay(
+        self,
+        by: OverlayKind = "time",
+        *,
+        stage: str | None = None,
+        reference: str = "0",
+        case: int | None = None,
+    ) -> Overlay:
+        """Run a stage and return the colours and marks of its nodes, as `draw_overlay` draws them.
+
+        Raises:
+            DrawError: Nodes cannot be coloured by this.
+        """
+        if by not in OVERLAYS:
+            known = ", ".join(map(repr, OVERLAYS))
+            raise DrawError(f"nodes cannot be coloured by {by!r}; choose one of {known}")
+        chosen, view = self.stage(stage), self.view(stage)
+        if by == "difference":
+            report = self.first_difference(chosen.id, reference, case=case)
+            return report.overlay(view, chosen.id)
+        return trace_overlay(by, self.trace(chosen.id, case=case or 0), view)
+
+    @limits("the picture")
     def draw_overlay(
         self,
         by: OverlayKind = "time",
@@ -536,16 +559,9 @@ class Session(SessionState):
         Raises:
             DrawError: Nodes cannot be coloured by this.
         """
-        if by not in OVERLAYS:
-            known = ", ".join(map(repr, OVERLAYS))
-            raise DrawError(f"nodes cannot be coloured by {by!r}; choose one of {known}")
-        chosen, view = self.stage(stage), self.view(stage)
-        if by == "difference":
-            report = self.first_difference(chosen.id, reference, case=case)
-            overlay = report.overlay(view, chosen.id)
-        else:
-            overlay = trace_overlay(by, self.trace(chosen.id, case=case or 0), view)
-        return draw_graph(view.graph, theme, direction, overlay=overlay)
+        chosen = self.stage(stage)
+        overlay = self.overlay(by, stage=chosen.id, reference=reference, case=case)
+        return draw_graph(self.view(chosen.id).graph, theme, direction, overlay=overlay)
 
     @limits("the picture")
     def draw_value(

@@ -56,11 +56,8 @@ class Folding(NamedTuple):
 
 
 USUAL = Folding(2, 12)
-FOLDINGS = (
-    *(Folding(2, 99, 99), USUAL, Folding(8, 8), Folding(5, 8)),
-    *(Folding(2, 8), Folding(1, 5), Folding(1, 3)),
-)
-"""From all rows to few."""
+FOLDINGS = Folding(2, 8), Folding(1, 5), Folding(1, 3)
+"""Those of a slide: from more rows to few."""
 
 
 class Slot(NamedTuple):

@@ -6,7 +6,7 @@ A picture is before, an arrow with the transform, and after.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
@@ -169,8 +169,7 @@ class _Painter:
         )
         size = draw_loop_nest_diff(group, function.nests, function.loops, self.theme)
         self._titles(size.after, size.width)
-        signs = (one.text or "" for one in group.iter("text") if one.get("class") == "sign")
-        self.signs.update(sign[:1] for sign in signs)
+        self.signs |= signs_in(group)
         self.has_pale = True
         self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
 
@@ -204,7 +203,7 @@ class _Painter:
         else:
             below = self.y + 2 * _TITLE_HEIGHT + size.height + arrow.height + 2 * _ARROW_GAP
             starts = (0.0, self.y + _TITLE_HEIGHT), (0.0, below)
-            self._title(self.titles.before, (0.0, self.y + 14))
+            self._title(f"before: {self.titles.before}", (0.0, self.y + 14))
             self._title(self.titles.after, (0.0, below - _TITLE_HEIGHT + 14))
             middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
             self._arrow((size.width / 2, middle_y))
@@ -237,7 +236,7 @@ class _Painter:
 
     def _titles(self, right: float, end: float) -> None:
         """Write both titles; the first one ends before the second begins, which ends at `end`."""
-        self._title(self.titles.before, (0.0, self.y + 14), right - 2 * _ARROW_GAP)
+        self._title(f"before: {self.titles.before}", (0.0, self.y + 14), right - 2 * _ARROW_GAP)
         at = (right, self.y + 14)
         self._title(self.titles.after, at, max(end - right, _MIN_TITLE))
 
@@ -266,24 +265,48 @@ class _Painter:
 
     def legend(self) -> None:
         """Draw a legend of the signs that occur."""
-        group = svg.add(self.picture, "g", "legend")
-        x, y = 0.0, self.y + 6
-        for sign, (_, meaning) in LEGEND.items():
-            if sign in self.signs:
-                size = draw_sign(group, sign, (x, y), self.theme)
-                x += size.width + 6
-                x = self._legend_text(group, meaning, (x, y))
-        if self.has_pale:
-            x = self._legend_text(group, "pale: unchanged", (x, y))
-        self._grow(x, 24.0)
-
-    def _legend_text(self, group: ElementTree.Element, text: str, at: Point) -> float:
-        x, y = at
-        svg.add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, self.theme.text, "start")
-        return x + svg.text_width(text, _LEGEND_SIZE) + 20
+        corner = (0.0, self.y + 6)
+        width = draw_sign_legend(
+            self.picture, self.signs, corner, self.theme, has_pale=self.has_pale
+        )
+        self._grow(width, 24.0)
 
     def _grow(self, width: float, height: float) -> None:
         self.width, self.y = max(self.width, width), self.y + height
+
+
+def draw_sign_legend(
+    parent: ElementTree.Element,
+    signs: Collection[str],
+    corner: Point,
+    theme: Theme,
+    say: Callable[[str], str] = str,
+    *,
+    has_pale: bool,
+) -> float:
+    """Draw a legend of signs and of pale rows in a line; return its width."""
+    group = svg.add(parent, "g", "legend")
+    start, y = corner
+    x = start
+
+    def write(text: str) -> None:
+        nonlocal x
+        svg.add_text(group, text, (x, y + 11.5), _LEGEND_SIZE, theme.text, "start")
+        x += svg.text_width(text, _LEGEND_SIZE) + 20
+
+    for sign, (_, meaning) in LEGEND.items():
+        if sign in signs:
+            x += draw_sign(group, sign, (x, y), theme).width + 6
+            write(say(meaning))
+    if has_pale:
+        write(say("pale: unchanged"))
+    return x - start
+
+
+def signs_in(picture: ElementTree.Element) -> set[str]:
+    """Return the signs in the picture of a loop nest."""
+    words = (one.text or "" for one in picture.iter("text") if one.get("class") == "sign")
+    return {word[:1] for word in words}
 
 
 def _fitting(text: str, room: float, size: float) -> str:

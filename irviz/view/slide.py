@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,9 +30,6 @@ _GAP, _BESIDE = 8.0, 5.0
 """The space between panels, and at both sides of an arrow between them."""
 _ARROW_SCALE = 0.4
 """The size of an arrow between panels above each other, of which a slide has little height for."""
-_CAPITALISED = re.compile(r"[A-Z]+[a-z0-9]+")
-_MAX_NAME = 16
-"""The most characters of a name above an arrow that are in one line."""
 _FONTS = svg.MONOSPACE.replace("monospace", ", ".join([*map(repr, svg.WIDE_FONTS), "monospace"]))
 
 
@@ -221,7 +217,7 @@ def _draw_arrow(
     x, y = start
     if words is None:
         return x + 2 * _GAP
-    lines = [line for word in words.split("\n") for line in _broken_name(word)]
+    lines = words.split("\n")
     width = max(ARROW.width, *(svg.text_width(line, _ARROW_SIZE) for line in lines))
     group = svg.add(parent, "g", "transform")
     draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
@@ -230,15 +226,6 @@ def _draw_arrow(
         style = {"font_weight": "600"}
         svg.add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
     return x + width + 2 * _BESIDE
-
-
-def _broken_name(name: str) -> list[str]:
-    """Return a long name of words with capitals in two lines of about the same length."""
-    breaks = [found.end() for found in _CAPITALISED.finditer(name)][:-1]
-    if len(name) <= _MAX_NAME or not breaks:
-        return [name]
-    middle = min(breaks, key=lambda at: abs(at - len(name) / 2))
-    return [f"{name[:middle]}-", name[middle:]]
 
 
 # --- Code: lines of text in syntax colours --------------------------------------------------------
@@ -365,7 +352,8 @@ def _highlighted(lines: tuple[str, ...]) -> Sequence[Sequence[Span]]:
                 found.append(_merged(line))
                 line = []
             if part:
-                line.append(Span(part, _colour(token)))
+                is_dotted = bool(line) and line[-1].colour == "decorator" and "(" not in part
+                line.append(Span(part, "decorator" if is_dotted else _colour(token)))
     return found
 
 

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    OUTPUT,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    regions_around,
+)
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
 from irviz.view.graph.layout import Route
 from irviz.view.graph.nodes_and_edges import (
+    VALUE_HEIGHT,
     SceneGeometry,
     add_shape,
     draw_edge,
@@ -27,6 +39,7 @@ from irviz.view.graph.nodes_and_edges import (
     output_size,
     shape_size,
 )
+from irviz.view.graph.overlay import Overlay, draw_flag, draw_overlay_legend, legend_size
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
@@ -39,6 +52,10 @@ _STACKED = 5.0
 _PAD = 6.0
 _WORDS_HEIGHT = 16.0
 _TIP = 7.0
+_COLUMN_GAP, _TURN = 26.0, 12.0
+"""The space between two columns, and that of an edge which turns around the end of one."""
+_CUT_COST = 3
+"""By how many nodes a column may be too long or short before it is broken within a frame."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
 
@@ -54,6 +71,7 @@ class GraphWords:
         has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
+        overlay: The colours and marks of nodes.
     """
 
     callouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -62,23 +80,119 @@ class GraphWords:
     width: int = 42
     has_input_types: bool = True
     has_outputs: bool = True
+    overlay: Overlay | None = None
 
 
 def draw_graph_panel(
-    graph: Graph, theme: Theme, direction: str = "up", words: GraphWords | None = None
+    graph: Graph,
+    theme: Theme,
+    direction: str = "up",
+    words: GraphWords | None = None,
+    columns: int = 1,
 ) -> tuple[ElementTree.Element, Size]:
     """Return a group with the drawn graph, and its size.
 
+    Args:
+        columns: The number of columns that it is broken into; a line leads from each to the next.
+
     Raises:
-        DrawError: A text or mark names an unknown node, or the layout took too long.
+        DrawError: The graph cannot be broken so, or the layout took too long.
         UnknownNodeError: A named node does not exist.
     """
     words = words or GraphWords()
     for name in (*words.callouts, *words.notes, *words.highlight):
         graph[name]
-    inputs = _side_inputs(graph)
-    buffers = {edge.target: graph[edge.target] for edge in graph.edges if edge.is_write}
-    return _Panel(graph, theme, direction, words, inputs, buffers).draw()
+    parts = _columns(graph, columns)
+    panels = [_Panel(one, theme, direction, words, leads_on=one is not parts[-1]) for one in parts]
+    sizes = [panel.draw() for panel in panels]
+    root = ElementTree.Element("g", {"class": "graph-panel"})
+    before = [0.0, *(2 * _TURN for _ in sizes[1:])]  # for the edges that enter the columns
+    height = max(size.height + space for size, space in zip(sizes, before, strict=True))
+    x = 0.0
+    for panel, size, space in zip(panels, sizes, before, strict=True):
+        panel.move((x, height - size.height - space if direction == "up" else space))
+        root.append(panel.picture)
+        x += size.width + _COLUMN_GAP
+    for one, two in pairwise(panels):
+        _draw_to_next(root, one, two, graph, theme)
+    return root, Size(x - _COLUMN_GAP, height)
+
+
+def _draw_to_next(
+    parent: ElementTree.Element, one: _Panel, two: _Panel, graph: Graph, theme: Theme
+) -> None:
+    """Draw the edge from a column to the next: around its end, and through the gap."""
+    out = one.scene.outward
+    (source,) = one.graph.outputs
+    edge = next(edge for edge in graph.leaving[source] if edge.target in two.graph.index)
+    (x, y), (end_x, end_y) = one.outlet(source), two.inlet(edge.target)
+    gap = two.corner[0] - _COLUMN_GAP / 2
+    turn, near = end_y - 2 * out * _TURN, end_y - out * _TIP
+    _, top = one.moved(one.end)  # beyond the frame that it may be in
+    corners = [(x, y), (x, top), (gap, top), (gap, turn), (end_x, turn), (end_x, near)]
+    ways = [point for a, b in pairwise(corners) for point in (a, b, b)]
+    route = Route((corners[0], *ways), (end_x, end_y))
+    draw_edge(parent, edge, graph[source], route, theme)
+
+
+def _columns(graph: Graph, count: int) -> list[Graph]:
+    """Return a graph in parts of about the same number of nodes; one value leads to the next part.
+
+    Raises:
+        DrawError: There are too few places where it can be broken.
+    """
+    if count == 1:
+        return [graph]
+    calls = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    place = {node.id: at for at, node in enumerate(calls)}
+    passed: list[set[NodeId]] = [set() for _ in calls]  # the values that pass each place
+    reached: list[set[NodeId]] = [set() for _ in calls]
+    for edge in graph.edges:
+        for at in range(place.get(edge.source, len(calls)) + 1, place[edge.target] + 1):
+            passed[at].add(edge.source)
+            reached[at].add(edge.target)
+    breaks = [
+        at
+        for at in range(1, len(calls))
+        if len(passed[at]) == 1
+        and reached[at] == {calls[at].id}
+        and graph.outputs
+        and all(place[one] >= at for one in graph.outputs)
+    ]
+    wanted = [round(len(calls) * at / count) for at in range(1, count)]
+
+    def cost(at: int, best: int) -> int:
+        sides = [_frames(graph, some) for some in (calls[:at], calls[at:])]
+        return abs(at - best) + _CUT_COST * len(sides[0] & sides[1])
+
+    chosen = sorted({min(breaks, key=partial(cost, best=best)) for best in wanted if breaks})
+    if len(chosen) < count - 1:
+        raise DrawError(
+            f"{graph.function!r} cannot be drawn in {count} columns: it has {len(breaks)} places "
+            "where a single value leads on. Give fewer columns"
+        )
+    parts = []
+    for start, end in pairwise([0, *chosen, len(calls)]):
+        kept = {node.id for node in calls[start:end]}
+        edges = tuple(
+            edge
+            for edge in graph.edges
+            if edge.target in kept and (edge.source in kept or edge.source not in place)
+        )
+        used = {*kept, *(edge.source for edge in edges)}
+        if end == len(calls):  # and inputs that nothing uses
+            used |= {n.id for n in graph.nodes if n.id not in place and n.id not in graph.leaving}
+        outputs = tuple(passed[end]) if end < len(calls) else graph.outputs
+        nodes = tuple(node for node in graph.nodes if node.id in used)
+        part = replace(graph, nodes=nodes, edges=edges, outputs=outputs)
+        others = [node for node in calls if node.id not in kept]
+        parts.append(without_frames(part, _frames(graph, others)))
+    return parts
+
+
+def _frames(graph: Graph, nodes: Iterable[Node]) -> set[int]:
+    """Return the regions around nodes."""
+    return {one for node in nodes for one in regions_around(graph.regions, node.region)}
 
 
 def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
@@ -93,6 +207,17 @@ def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
     return found
 
 
+def without_frames(graph: Graph, hidden: Collection[int]) -> Graph:
+    """Return the graph without some regions, given by their indices: their contents stay."""
+
+    def shown(region: int | None) -> int | None:
+        return next((n for n in regions_around(graph.regions, region) if n not in hidden), None)
+
+    regions = tuple(one._replace(parent=shown(one.parent)) for one in graph.regions)
+    nodes = [node._replace(region=shown(node.region)) for node in graph.nodes]
+    return replace(graph, regions=regions).with_nodes(nodes)
+
+
 class _Panel:
     """The parts of the picture in the order in which they are placed."""
 
@@ -102,22 +227,54 @@ class _Panel:
         theme: Theme,
         direction: str,
         words: GraphWords,
-        inputs: Mapping[NodeId, list[Node]],
-        buffers: Mapping[NodeId, Node],
+        *,
+        leads_on: bool,
     ) -> None:
         # the order of effects is told by numbers, which a lecture would have to explain
         pure = [node._replace(is_pure=True) for node in graph.nodes]
         self.graph, self.theme, self.direction = graph.with_nodes(pure), theme, direction
         self.words = words
-        self.inputs, self.buffers = dict(inputs), buffers
-        self.root = ElementTree.Element("g", {"class": "graph-panel"})
+        self.inputs = _side_inputs(graph)
+        self.buffers = {edge.target: graph[edge.target] for edge in graph.edges if edge.is_write}
+        self.picture = ElementTree.Element("g")
+        self.corner: Point = (0.0, 0.0)
         self._place()
         while blocked := [node_id for node_id in self.inputs if self._is_blocked(node_id)]:
             for node_id in blocked:
                 del self.inputs[node_id]
             self._place()
         self.extent = Rect(0.0, 0.0, *self.scene.size)
+        for node in self.rest.nodes:
+            if node.kind is NodeKind.GROUP:
+                rect = self.scene.shapes[node.id]
+                self._grow(rect._replace(right=rect.right + _PAD))  # the boxes behind it
         self.shapes: dict[NodeId, Rect] = dict(self.scene.shapes)
+        self.end = self.scene.output.centre if self.scene.output else (0.0, 0.0)
+        if leads_on:  # to the next column, and not to the output
+            self.scene.edges = [one for one in self.scene.edges if one[0].target != OUTPUT]
+            self.scene.output = None
+
+    def move(self, corner: Point) -> None:
+        """Put the upper left corner of what is drawn at a point."""
+        self.corner = corner
+        x, y = self.moved((0.0, 0.0))
+        self.picture.set("transform", f"translate({svg.px(x)} {svg.px(y)})")
+
+    def moved(self, point: Point) -> Point:
+        """Return a point of the layout as a point of the figure."""
+        (x, y), (left, top) = self.corner, self.extent[:2]
+        return x - left + point[0], y - top + point[1]
+
+    def outlet(self, node_id: NodeId) -> Point:
+        """Return where the edge to the next column begins, behind the label of the value."""
+        x, y = self.scene.outlet(node_id)
+        has_label = bool(node_labels.value_label(self.graph[node_id]))
+        return self.moved((x, y + self.scene.outward * VALUE_HEIGHT * has_label))
+
+    def inlet(self, node_id: NodeId) -> Point:
+        """Return where the edge from the column before ends."""
+        rect = self.shapes[node_id]
+        return self.moved((rect.centre[0], rect.bottom if self.direction == "up" else rect.top))
 
     def _place(self) -> None:
         """Lay out everything that is not at the sides."""
@@ -133,25 +290,25 @@ class _Panel:
         way = target._replace(left=-math.inf, right=target.left)
         return any(way.overlaps(rect) for rect in self.scene.shapes.values())
 
-    def draw(self) -> tuple[ElementTree.Element, Size]:
-        """Draw everything; return the group and its size."""
+    def draw(self) -> Size:
+        """Draw everything; return the size."""
         scene = self.scene
         if self.hidden:
             scene.edges = [one for one in scene.edges if one[0] not in self.hidden]
             scene.used = {edge.source for edge, _ in scene.edges}
-        picture = svg.add(self.root, "g")
-        draw_scene(picture, self.rest, scene, self.theme)
+        picture = self.picture
+        draw_scene(picture, self.rest, scene, self.theme, overlay=_unflagged(self.words.overlay))
         self._draw_alone(picture)
         self._draw_buffers(picture)
         self._draw_inputs(picture)
         self._draw_highlights(picture)
         self._draw_callouts(picture)
+        self._draw_overlay(picture)
         for element in picture.iter("g"):
-            if "param" in element.get("class", "").split():
+            if not {"param", "constant"}.isdisjoint(element.get("class", "").split()):
                 _write_subscript(element)
         left, top, right, bottom = self.extent
-        picture.set("transform", f"translate({svg.px(-left)} {svg.px(-top)})")
-        return self.root, Size(right - left, bottom - top)
+        return Size(right - left, bottom - top)
 
     def _grow(self, rect: Rect) -> None:
         one = self.extent
@@ -182,7 +339,7 @@ class _Panel:
                 entry = target.top + target.height * (at + 1) / (len(nodes) + 1)
                 route = _across((rect.right, rect.centre[1]), (target.left, entry))
                 draw_edge(picture, edge_of[node.id], node, route, self.theme)
-                draw_node(picture, node, rect, self.theme, None)
+                draw_node(picture, node, rect, self.theme, self.words.overlay)
                 self.shapes[node.id] = rect
                 label = node.type_label if self.words.has_input_types else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
@@ -196,6 +353,7 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
+        start = min((frame.rect.left for frame in self.scene.frames.values()), default=left - _GAP)
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)
@@ -211,11 +369,15 @@ class _Panel:
         centres = [(y, size.height) for (y, _), size in zip(wanted, sizes, strict=True)]
         for (y, node), size, top in zip(wanted, sizes, _apart(centres, -math.inf), strict=True):
             rect = Rect.at((left, top), size.width, size.height)
-            line = svg.path("M", left, rect.centre[1], "L", left - 2 * _GAP, y)
+            line = svg.path("M", left, rect.centre[1], "L", left - _GAP, y, "L", start, y)
             _draw_leader(picture, line, self.theme)
-            draw_node(picture, node, rect, self.theme, None)
+            draw_node(picture, node, rect, self.theme, self.words.overlay)
             self.shapes[node.id] = rect
             self._grow(rect)
+            if words := self.words.notes.get(node.id):  # below: there is a line at its left
+                place, style = (rect.centre[0], rect.bottom + 14), {"font_weight": "600"}
+                svg.add_text(picture, words, place, CODE_SIZE, self.theme.text, **style)
+                self._grow(Rect.around(place, Size(svg.text_width(words, CODE_SIZE), 8.0)))
 
     def _around(self, node: Node, other: Node) -> Rect:
         """Return the frame of the block of a node, or the node where another is in the block."""
@@ -246,7 +408,7 @@ class _Panel:
             else:
                 given = Edge(node.id, edge.source, edge.position)
                 draw_edge(picture, given, node, _across(*reversed(ends)), self.theme)
-            draw_node(picture, node, rect, self.theme, None)
+            draw_node(picture, node, rect, self.theme, self.words.overlay)
             self._grow(rect)
         for edge in self.graph.edges:
             if edge.source in self.buffers:
@@ -285,15 +447,39 @@ class _Panel:
 
     def _draw_highlights(self, picture: ElementTree.Element) -> None:
         colour = self.theme.changes["changed"]
-        for name in self.words.highlight:
+        for name in filter(self.shapes.__contains__, self.words.highlight):
             shape = node_style(self.graph[name]).shape
             ring = svg.add(picture, "g", "highlight")
             lines = {"fill": "none", "stroke": colour}
             add_shape(ring, shape, self.shapes[NodeId(name)], **lines, stroke_width=4.0)
 
+    def _draw_overlay(self, picture: ElementTree.Element) -> None:
+        """Draw the labels and warnings of an overlay at the right of nodes, and its legend."""
+        overlay = self.words.overlay
+        if overlay is None:
+            return
+        for name, mark in overlay.marks.items():
+            if name not in self.scene.shapes or not mark.text:  # the edges of others leave there
+                continue
+            rect = self.scene.shapes[name]
+            frames = [one.rect for one in self.scene.frames.values() if one.rect.overlaps(rect)]
+            x, y = max(one.right for one in (rect, *frames)) + _PAD, rect.centre[1]
+            if mark.is_flagged:
+                draw_flag(picture, (x + 2 * _PAD, y), self.theme, is_first=mark.is_first)
+                x += 5 * _PAD
+            group = svg.add(picture, "g", "word", data_node=name)
+            at, style = (x, y + 4), {"font_weight": "600"}
+            svg.add_text(group, mark.text, at, CODE_SIZE, self.theme.text, "start", **style)
+            self._grow(Rect.at(at, svg.text_width(mark.text, CODE_SIZE), 1.0))
+        size = legend_size(overlay)
+        corner = self.extent.right + _GAP, self.extent.bottom - size.height
+        draw_overlay_legend(picture, overlay, corner, self.theme)
+        self._grow(Rect.at(corner, *size))
+
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
         """Draw callouts at the right, each beside its node and below the one above."""
-        names = [name for name in self.shapes if name in {*self.words.callouts, *self.words.notes}]
+        beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
+        names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
             return
         boxes = [_Callout.of(name, self.words) for name in names]
@@ -345,6 +531,15 @@ class _Callout:
             )
             y += _WORDS_HEIGHT
         draw_code(group, self.lines, (rect.left + _PAD, y), theme)
+
+
+def _unflagged(overlay: Overlay | None) -> Overlay | None:
+    """Return an overlay without warnings, which would cover the frames of boxes."""
+    if overlay is None:
+        return None
+    return replace(
+        overlay, marks={name: replace(one, is_flagged=False) for name, one in overlay.marks.items()}
+    )
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:

@@ -169,12 +169,12 @@ def test_the_python_that_made_a_program_is_drawn_before_it():
         program="irviz.course.te_functions:matmul_relu_module",
         kind="parts",
         source=["irviz.course.te_functions:matmul_relu_module"],
-        hide=["cls = "],
+        hide=["def matmul_relu_module", "type_ = ", "builder = ", "return builder"],
     )
     (code,) = groups(tree, "code-panel")
     found = ["".join(one.itertext()) for one in code.iter(f"{SVG}text")]
-    assert found[0] == "def matmul_relu_module(size: int=128) -> IRModule:"
-    assert "product = builder.emit_te(te_matmul, a, b)" in found
+    assert found[0] == "parameters = [relax.Var(name, type_) for name in 'AB']"
+    assert "lv = builder.emit_te(te_matmul, *parameters)" in found
     assert not [line for line in found if "emit_output` marks" in line]  # its docstring
     assert groups(tree, "function-parts")
     with pytest.raises(LoadError, match="is not a Python function"):
@@ -207,8 +207,11 @@ def test_a_call_without_operands_and_uses_is_between_the_blocks_that_it_separate
         (float(one[0].get("y")), float(one[0].get("height"))) for one in groups(tree, "dataflow")
     )
     (leader,) = [one for one in tree.iter(f"{SVG}path") if one.get("class") == "leader"]
-    _, _, _, y = map(float, re.findall(r"-?[\d.]+", leader.get("d")))
-    assert upper[0] + upper[1] < y < lower[0]
+    numbers = [float(one) for one in re.findall(r"-?[\d.]+", leader.get("d"))]
+    assert upper[0] + upper[1] < numbers[3] == numbers[5] < lower[0]
+    noted = drawn(program="irviz.course.mlp:MyModuleTwoBlocks", notes={"gv1": "an effect"})
+    assert "an effect" in words(noted)
+    assert not groups(noted, "callout")
 
 
 def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
@@ -232,14 +235,58 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
     step = {"program": MyModule, "kind": "loops", "schedule": lecture_schedule, "step": 3}
     tree = drawn(**step, languages=["zh"])
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") in ("word", "folded")]
-    assert {"".join(one.itertext()) for one in rows} == {
-        "范围",
-        "移动, 绑定",
-    }
+    assert {"".join(one.itertext()) for one in rows} >= {"范围", "移动, 绑定"}
+    assert {"浅色：未改变", "重排或移动"} <= {*words(tree)}
     assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
     tree = drawn(**step | {"step": 6}, languages=["zh"])
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
     assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
+
+
+def test_rows_that_did_not_change_are_folded_for_larger_text():
+    step = {"program": MyModule, "kind": "loops", "schedule": lecture_schedule}
+    for number in (4, 5, 7):  # which change one word
+        tree = drawn(**step, step=number)
+        scale = 0.75 * float(tree.get("width")) / float(tree.get("viewBox").split()[2])
+        assert min(float(one.get("font-size", "inf")) for one in tree.iter()) * scale > 15.4
+        assert [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
+
+
+def test_a_long_graph_is_broken_into_columns_where_one_value_leads_on():
+    chain = {"program": "irviz.course.mlp:MyModuleHighLevel", "transforms": ["LegalizeOps"]}
+    whole, tree = drawn(**chain, min_text=5), drawn(**chain, columns=2, min_text=5)
+    assert edges(tree) == edges(whole)
+    assert len(groups(tree, "call_tir")) == len(groups(whole, "call_tir")) > 5
+    assert not groups(tree, "dataflow")  # which is in both columns
+    assert float(tree.get("width")) / float(tree.get("height")) > 1.5 * float(
+        whole.get("width")
+    ) / float(whole.get("height"))
+    with pytest.raises(DrawError, match="'one': 'main' cannot be drawn in 9 columns"):
+        drawn(program=MyModuleStatic, columns=9)
+
+
+def test_groups_are_opened_and_named_and_frames_of_blocks_hidden_as_declared():
+    stack = "assets.pictures:folded_layers"
+    up = "layer:layers.0.up"
+    found = [drawn(program=stack, groups={up: state}, min_text=5) for state in ("open", "closed")]
+    assert ["matmul" in words(tree) for tree in found] == [True, False]
+    assert len(groups(found[0], "dataflow")) == 1
+    tree = drawn(
+        program=stack, groups={up: "closed"}, names={up: "widen"}, hide=["with R."], min_text=5
+    )
+    assert "widen" in words(tree)
+    assert not groups(tree, "dataflow")
+    with pytest.raises(DrawError, match="there is no state of a group 'ajar'"):
+        drawn(program=stack, groups={up: "ajar"})
+
+
+@pytest.mark.build
+def test_nodes_are_coloured_by_what_a_run_measured():
+    tree = drawn(program="assets.pictures:first_difference", overlay="difference")
+    assert {"0.5 · first", "first difference"} <= {*words(tree)}
+    assert len(groups(tree, "flag")) == 2  # at the node, and in the legend
+    with pytest.raises(DrawError, match="there is no overlay 'taste'"):
+        drawn(program=MyModuleStatic, overlay="taste")
 
 
 def test_the_history_of_a_node_has_what_it_was_in_each_stage():

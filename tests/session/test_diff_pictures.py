@@ -140,7 +140,7 @@ def test_changed_nodes_say_what_of_them_changed(session):
 
 def test_the_picture_says_what_is_before_and_after_and_what_was_applied(session):
     shown = texts(session.diff("3", "4").figure())
-    assert {"3 AnnotateTIROpPattern", "4 FuseOps", "FuseOps"} <= set(shown)
+    assert {"before: 3 AnnotateTIROpPattern", "4 FuseOps", "FuseOps"} <= set(shown)
     assert "several became one" in shown
     assert "added" not in shown  # the legend explains the signs that are there
     assert "FuseOps" not in texts(session.diff("4", "3").figure())

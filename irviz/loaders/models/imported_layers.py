@@ -6,7 +6,7 @@ The layers are kept, so that a recording that starts from an imported module has
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -103,7 +103,7 @@ def by_binding(
     """Return the origin of each binding, such as its layer, from the results of each origin.
 
     Results are variables, or their values. The bindings between two results belong to the second
-    one.
+    one, apart from the items of a tuple that are no results: they belong to the tuple.
     """
     ids = {str(var.name): node_id for var, node_id in identify(function).items()}
     bound = [one for block in function.body.blocks for one in block.bindings]
@@ -117,12 +117,21 @@ def by_binding(
         if key in places:
             ends.setdefault(places[key], origin)
     found: dict[NodeId, _Origin] = {}
-    start = 0
-    for end in sorted(ends):
-        for binding in bound[start : end + 1]:
-            found[ids[str(binding.var.name)]] = ends[end]
-        start = end + 1
+    left = deque(sorted(ends))
+    for index, binding in enumerate(bound):
+        while left and left[0] < index:
+            left.popleft()
+        whole = None if index in ends else found.get(_whole_of_item(binding.value, ids))
+        if whole is not None or left:
+            found[ids[str(binding.var.name)]] = ends[left[0]] if whole is None else whole
     return found
+
+
+def _whole_of_item(value: ir.Expr, ids: Mapping[str, NodeId]) -> NodeId:
+    """Return the node of the tuple that an expression is an item of, "" for another one."""
+    if isinstance(value, relax.TupleGetItem) and isinstance(value.tuple_value, ir.Var):
+        return ids.get(str(value.tuple_value.name), NodeId(""))
+    return NodeId("")
 
 
 _MAX_REMEMBERED = 64

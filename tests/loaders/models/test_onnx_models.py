@@ -10,6 +10,7 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.errors import LoadError, RunError
 from irviz.loaders.load import load, load_content
+from irviz.model.graph.graph import NodeKind
 from irviz.session.open_session import add_file
 from irviz.worker.shared_arrays import is_shared
 
@@ -461,6 +462,22 @@ def test_the_names_of_nodes_tell_their_layers():
     assert parts[0] == [("layer1.0", "Block"), ("conv1", "Conv2d")]
     assert parts[1] == [("layer1", ""), ("0", ""), ("relu", "")]
     assert parts[2] == parts[3] == [("fc", "")]
+
+
+def test_results_that_nobody_uses_are_of_the_layer_that_makes_them():
+    own = [helper.make_tensor(name, onnx.TensorProto.FLOAT, [3], [1, 1, 1]) for name in "abcd"]
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", *"abcd"], ["y"], "/bn1/BatchNormalization"),
+        helper.make_node("Relu", ["y"], ["z"], "/act/Relu"),
+    ]
+    ends = [
+        helper.make_tensor_value_info(one, onnx.TensorProto.FLOAT, [1, 3, 4, 4]) for one in "xz"
+    ]
+    graph = helper.make_graph(nodes, "graph", ends[:1], ends[1:], own)
+    session = irviz.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    items = [one for one in session.graph().nodes if one.kind is NodeKind.TUPLE_GET_ITEM]
+    assert len(items) == 3
+    assert {one.layers[0][0].name for one in items} == {"bn1"}
 
 
 def test_a_normalisation_in_a_dtype_that_tvm_lacks_is_computed_in_float32_and_that_is_said():

@@ -37,6 +37,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import irviz
 from irviz.errors import IrvizError, LoadError, RunError, UnsupportedOperatorError
+from irviz.ir.framework_calls import computed_by
 from irviz.loaders.loaded_model import Missing
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session
@@ -53,7 +54,7 @@ class Verdict(Enum):
     """What became of a call, the best first."""
 
     RIGHT = "right"
-    TORCH = "by torch"
+    COMPUTED = "by framework"
     DRAWN = "drawn"
     REFUSED = "refused"
     FAILED = "fails"
@@ -61,7 +62,7 @@ class Verdict(Enum):
     WRONG = "wrong"
 
 
-GOOD = (Verdict.RIGHT, Verdict.TORCH)
+GOOD = (Verdict.RIGHT, Verdict.COMPUTED)
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def judged(load: Load, expected: Sequence[np.ndarray], *, is_random: bool = Fals
         return Finding(Verdict.DIFFERS if is_said else Verdict.WRONG, words)
     if not opaque:
         return Finding(Verdict.RIGHT)
-    by_torch = sum(node.callee.startswith("torch.") for node in session.graph().nodes)
-    return Finding(Verdict.TORCH, f"{by_torch} calls")
+    computed = sum(computed_by(node.callee) != "" for node in session.graph().nodes)
+    return Finding(Verdict.COMPUTED, f"{computed} calls")
 
 
 def _difference(
@@ -385,14 +386,20 @@ def _is_valid(case: Any) -> bool:
 
 def onnx_finding(cases: Sequence[Any]) -> Finding:
     """Return the worst finding of an operator's tests."""
-    return _worst([_tried(partial(_case_finding, case)) for case in cases])
+    found = [_tried(partial(_case_finding, case)) for case in cases]
+    worst, computed = _worst(found), sum(one.verdict is Verdict.COMPUTED for one in found)
+    return Finding(worst.verdict, f"{computed} calls") if worst.verdict in GOOD else worst
 
 
 def _case_finding(case: Any) -> Finding:
     inputs, outputs = ([np.asarray(one) for one in each] for each in case.data_sets[0])
     names = [one.name for one in case.model.graph.input]
     given = dict(zip(names, inputs, strict=False)) or None
-    return judged(lambda missing: irviz.load(case.model, inputs=given, missing=missing), outputs)
+    return judged(
+        lambda missing: irviz.load(case.model, inputs=given, missing=missing),
+        outputs,
+        is_random=case.model.graph.node[0].op_type == "Bernoulli",
+    )
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -404,8 +411,8 @@ _PAGE = """# Operators
 ONNX {onnx} and TVM {tvm}.
 
 - **right**: TVM computes the same as torch, or as ONNX's tests say.
-- **by torch**: TVM lacks the operator, or some of its arguments. `missing="opaque"` opens such a
-  model, and torch computes these calls.
+- **by framework**: TVM lacks the operator, or some of its arguments. `missing="opaque"` opens such
+  a model, and torch or ONNX's reference evaluator computes these calls.
 - **drawn**: the model opens with `missing="opaque"`, but does not run.
 - **refused**: an error names the operator.
 - **fails**: the model opens, and the build or the run ends with an error.
@@ -463,7 +470,8 @@ def main() -> int:
     wrong = sum(one[Verdict.WRONG] for one in counts.values())
     print(_counted(counts))
     print(
-        f"right or by torch: {good} of {len(operators)}, at least {SHARE:.0%}; wrong: {wrong}, none"
+        f"right or by framework: {good} of {len(operators)}, at least {SHARE:.0%}; "
+        f"wrong: {wrong}, none"
     )
     if options.write:
         options.write.write_text(_page(found, counts), encoding="utf-8")
@@ -510,8 +518,8 @@ def _page(
 
 
 def _cell(finding: Finding, calls: int) -> str:
-    by_torch = int(finding.words.split()[0]) if finding.verdict is Verdict.TORCH else calls
-    words = f", {by_torch} of {calls}" if by_torch < calls else ""
+    computed = int(finding.words.split()[0]) if finding.verdict is Verdict.COMPUTED else calls
+    words = f", {computed} of {calls}" if computed < calls else ""
     return finding.verdict.value.partition(",")[0] + words
 
 

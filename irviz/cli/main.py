@@ -52,7 +52,7 @@ def _add_missing(parser: argparse.ArgumentParser) -> None:
         choices=("error", "opaque"),
         default="error",
         help="operators of a .pt2 or .onnx that TVM does not import: an error, or opaque nodes, "
-        "which torch computes if they are its own, and which else are only drawn",
+        "which torch or ONNX computes if they are its own, and which else are only drawn",
     )
 
 

@@ -13,9 +13,9 @@ import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
 
 from irviz.ir.expression_labels import TextCache, type_label
+from irviz.ir.framework_calls import computed_by
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
-from irviz.ir.torch_calls import called_operator
 from irviz.model.graph.graph import (
     CALLEE,
     PURE_UNKNOWN,
@@ -76,9 +76,8 @@ def is_destination_passing(value: ir.Expr) -> bool:
 
 
 def resolve_registered(name: str) -> Resolution:
-    """Tell whether a function of this name is registered with TVM, or is an operator of torch."""
-    is_torch = called_operator(name) is not None
-    is_registered = is_torch or tvm.get_global_func(name, allow_missing=True) is not None
+    """Tell whether a function of this name is registered with TVM, or a framework computes it."""
+    is_registered = computed_by(name) or tvm.get_global_func(name, allow_missing=True) is not None
     return Resolution.LIBRARY if is_registered else Resolution.UNKNOWN
 
 

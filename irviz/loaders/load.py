@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
 import sys
+from codecs import BOM_UTF8
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -27,9 +29,9 @@ from irviz.loaders.file_limits import (
 )
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
+from irviz.loaders.python_file import NO_MODULE
 from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
-from irviz.loaders.tvmscript.syntax_tree import RefusedError
 from irviz.model.runs.run_result import Origin
 from irviz.worker import answers
 
@@ -66,6 +68,11 @@ _PICKLE = (
 )
 _IMAGE = "is an image: give it as inputs, beside a model"
 _ONNX_BY_TF = "convert it to ONNX with python -m tf2onnx.convert"
+_UNPACK = "unpack it, and give the model that is in it"
+_MLIR = (
+    "is MLIR: import StableHLO with tvm.relax.frontend.stablehlo.from_stablehlo, and give the "
+    "IRModule"
+)
 _SIGNATURES = {
     re.compile(signature, re.DOTALL): words
     for signature, words in {
@@ -73,6 +80,11 @@ _SIGNATURES = {
         rb"\x80[\0-\x05]": _PICKLE,
         rb"\x89HDF": f"is HDF5, which holds arrays: {_CONVERT}",
         rb"GGUF": f"is GGUF, {_WEIGHTS}",
+        rb"(?:lmgg|fmgg|tjgg).\0\0\0": f"is GGML, {_WEIGHTS}",
+        rb"\xb7\x9c\x04\x05\x4f\x8d\xe5\xf7": (
+            "is .params of TVM, which holds weights and no graph: give the module, and the weights "
+            "as params="
+        ),
         rb"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
         rb"PK\x03\x04.{22}.{4}[^/]{1,200}\.npy": (
             "is an .npz, which holds arrays: give it as params= or inputs=, beside a module"
@@ -80,31 +92,68 @@ _SIGNATURES = {
         rb"PK\x03\x04.{26}(?:metadata\.json|config\.json|model\.weights\.h5)": (
             f"is a Keras model: {_ONNX_BY_TF}"
         ),
+        rb"PK\x05\x06": "is an empty zip archive: give one of a model",
         rb"\x7fELF|MZ[^\n]{0,60}\0|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|!<arch>\n": COMPILED,
-        rb".{4}TFL3": (
+        rb"[fp]trt\0": COMPILED,
+        rb"..\r\n[\0-\3]\0\0\0": "is compiled Python: give the .py file",
+        rb".{2}\0\0TFL3": (
             "is TensorFlow Lite: import it with tvm.relax.frontend.tflite.from_tflite, and give "
             "the IRModule"
         ),
-        rb"\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd": (
-            "is compressed: unpack it, and give the model that is in it"
+        rb".{2}\0\0ET\d\d": f"is an ExecuTorch program, which is lowered: {_CONVERT}",
+        rb".{2}\0\0ORTM": f"is a model in the format of ONNX Runtime: {_CONVERT}",
+        rb"ML\xefR": _MLIR,
+        rb"(?:\s|(?://|#)[^\n]*\n)*(?:builtin\.)?module (?:@\S+ )?(?:attributes )?\{": _MLIR,
+        rb"HloModule ": f"is HLO: {_CONVERT}, or StableHLO as an IRModule",
+        rb"\s*<\s*ir_version": (
+            "is ONNX as text: write the model with onnx.save(onnx.parser.parse_model(text), "
+            "'model.onnx')"
         ),
+        rb"\s*ir_version: \d": (
+            "is ONNX as text: write the model with onnx.save(onnx.load(path, format='textproto'), "
+            "'model.onnx')"
+        ),
+        rb'#\[version = "': (
+            "is Relay, which TVM has removed: give the model that was imported, as ONNX or .pt2"
+        ),
+        rb'\s*\{\s*"root":': (
+            "is the JSON of an older TVM: print the module there with mod.script(), and give the "
+            "text as .py"
+        ),
+        rb'\s*\{\s*"nodes": *\[\s*\{\s*"op"': COMPILED,
+        rb'\s*\{\s*(?:"metadata":\s*\{[^{}]*\},\s*)?"weight_map":': (
+            f"lists the files of weights, and has no graph: {_CONVERT}"
+        ),
+        rb'\s*\{[^{}]*"(?:architectures|model_type)":': (
+            f"describes a model without its graph: {_CONVERT}"
+        ),
+        rb"version https://git-lfs": (
+            "is a pointer of Git LFS, in place of a file: get the file with git lfs pull"
+        ),
+        rb"(?i:\s*<(?:!doctype html|html|head|body))": (
+            "is a web page: if it was downloaded in place of a model, download the file itself"
+        ),
+        rb"\s*(?:<\?xml[^>]*>\s*)?<net\b": f"is an OpenVINO model: {_CONVERT}",
+        rb"\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": f"is compressed: {_UNPACK}",
         rb".{257}ustar": (
-            "is a tar archive: unpack it, and give the model that is in it; if TVM has exported "
-            "it as a library, give the module that was built"
+            f"is a tar archive: {_UNPACK}; if TVM has exported it as a library, give the module "
+            "that was built"
         ),
-        rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP": _IMAGE,
+        rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP|BM.{4}\0{4}|\s*<svg\b": _IMAGE,
         rb"%PDF": "is a PDF: give a model",
+        rb"\xff\xfe|\xfe\xff": "is text in UTF-16: save it in UTF-8",
     }.items()
 }
 _FOREIGN = {
     ".pb": f"is a graph of TensorFlow: {_ONNX_BY_TF}",
+    ".pbtxt": f"is a graph of TensorFlow: {_ONNX_BY_TF}",
     ".mlmodel": f"is a Core ML model: {_CONVERT}",
-    ".mlir": (
-        "is MLIR: import StableHLO with tvm.relax.frontend.stablehlo.from_stablehlo, and give the "
-        "IRModule"
-    ),
-    ".ll": COMPILED,
-    ".bc": COMPILED,
+    ".mlir": _MLIR,
+    ".nnef": f"is NNEF: {_CONVERT}",
+    ".pdmodel": "is a Paddle model: convert it to ONNX with paddle2onnx",
+    ".prototxt": f"is a Caffe model: {_CONVERT}",
+    ".caffemodel": f"is a Caffe model: {_CONVERT}",
+    **dict.fromkeys((".ll", ".bc", ".c", ".cu", ".ptx", ".cl", ".metal"), COMPILED),
 }
 """What is said of files that only their suffix tells apart."""
 
@@ -132,16 +181,17 @@ def is_session_file(path: Path) -> bool:
     """Return whether a file is a saved session, or is called one: then its damage is said."""
     if path.suffix.lower() == FileKind.SESSION.suffix:
         return True
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return holds_session(file.read(30 + _MOST_NAME))
+    with contextlib.suppress(OSError):  # whoever reads the file says what is wrong with it
+        if path.is_file():
+            with path.open("rb") as file:
+                return holds_session(file.read(30 + _MOST_NAME))
+    return False
 
 
 def detect_kind(content: bytes, name: str) -> FileKind:
     """Return the kind of a file; raise LoadError if irviz does not read this kind."""
     named = _named_kind(name)
-    if not content.strip():
+    if not content.removeprefix(BOM_UTF8).strip():
         raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")
     if holds_session(content):
         return FileKind.SESSION
@@ -175,13 +225,17 @@ def _other_kind(content: bytes, name: str) -> str:
 
 def decode_text(content: bytes, name: str) -> str:
     """Return a file's text; raise LoadError if it is not text in UTF-8."""
+    at = content.find(b"\0")
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
-        raise LoadError(
-            f"{_wrong(name)}: it is not text in UTF-8, as byte {failure.start:,} is "
-            f"{content[failure.start]:#04x}; give {READABLE}"
-        ) from None
+        at = failure.start
+    if at < 0:
+        return text
+    raise LoadError(
+        f"{_wrong(name)}: it is not text in UTF-8, as byte {at:,} is {content[at]:#04x}; give "
+        f"{READABLE}"
+    )
 
 
 def _named_kind(name: str) -> FileKind | None:
@@ -195,6 +249,10 @@ def _wrong(name: str) -> str:
 
 
 # --- Read a file or a model ----------------------------------------------------------------------
+
+
+_LONGEST_PATH = 4096
+"""That of Linux; no other system allows longer ones by default."""
 
 
 def load(
@@ -218,13 +276,18 @@ def load(
         dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
             them.
         missing: What to do with calls that TVM's importer does not support: "error", or "opaque" to
-            import them as calls without a definition.
+            import them as calls that torch or ONNX computes, or that have no definition.
 
     Raises:
         LoadError: No module can be loaded.
     """
     if missing not in get_args(Missing):
         raise LoadError(f"missing={missing!r} is unknown: give 'error' or 'opaque'")
+    if isinstance(source, str) and ("\n" in source or len(source) > _LONGEST_PATH):
+        raise LoadError(
+            f"{brief(source)} is a text, and the path of a file was expected: write it to a .py "
+            "file, and give its path"
+        )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         with named(str(path)):
@@ -387,6 +450,10 @@ def _read(
     return _read_python(text, file, name, kind)
 
 
+_NO_MODULES = "this is not Python", NO_MODULE
+"""What is said of texts that were taken for TVMScript only because they are no other kind."""
+
+
 def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
     from irviz.loaders.python_file import from_python
 
@@ -397,9 +464,9 @@ def _read_python(text: str, file: str, name: str, kind: FileKind) -> Loaded:
         text, title = python_of_notebook(text, title), f"{title} (its cells as one text)"
     try:
         return from_python(text, title, name)
-    except RefusedError as refusal:
+    except LoadError as refusal:
         is_guess = kind is FileKind.SCRIPT and not file.endswith(".py")
-        if is_guess and refusal.reason.startswith("this is not Python"):
+        if is_guess and any(words in str(refusal) for words in _NO_MODULES):
             raise LoadError(
                 f"{title} is not a kind of file that irviz reads: give {READABLE}"
             ) from refusal

@@ -76,9 +76,15 @@ def opaque_note(opaque: Sequence[str]) -> str:
     return f"TVM does not know {_first(opaque)}: the model can be drawn, but not run"
 
 
-def computed_note(computed: Sequence[str]) -> str:
-    """Return a note on a model's calls that torch computes."""
-    return f"TVM does not know {_first(computed)}: torch computes it"
+def computed_note(computed: Sequence[str], by: str) -> str:
+    """Return a note on a model's calls that the model's framework, `by`, computes."""
+    return f"TVM does not know {_first(computed)}: {by} computes it"
+
+
+def missing_advice(by: str) -> str:
+    """Return what an error advises for a call that TVM lacks, and `by`, if not "", computes."""
+    effect = f"lets {by} compute it" if by else "only draws it"
+    return f"missing='opaque', or irviz open --missing opaque, {effect}"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -52,7 +52,9 @@ def _code_cells(text: str, name: str) -> list[str]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as failure:
-        raise LoadError(f"{name} is not a notebook: it is not JSON ({failure})") from None
+        raise LoadError(
+            f"{name} is not a notebook: it is not JSON ({failure}); save it again"
+        ) from None
     sheets = content.get("worksheets", [content]) if isinstance(content, dict) else None
     try:
         return [

@@ -24,6 +24,7 @@ from irviz.loaders.tvmscript.syntax_tree import (
 )
 
 _MAX_LISTED = 12
+NO_MODULE = "defines no module"
 
 
 def from_python(text: str, file: str, which: str = "") -> Loaded:
@@ -81,8 +82,9 @@ def _choose(tree: ast.Module, file: str, which: str) -> Definition:
         return found[which]
     if not names:
         raise LoadError(
-            f"{file} defines no module: write `@I.ir_module` above a class of functions, or "
-            "`@T.prim_func(s_tir=True)` or `@R.function` above a function"
+            f"{file} {NO_MODULE}: write `@I.ir_module` above a class of functions, or "
+            "`@T.prim_func(s_tir=True)` or `@R.function` above a function; if code builds the "
+            "module, run it, and give the module to irviz.load"
         )
     listed = ", ".join(map(repr, names[:_MAX_LISTED]))
     listed += f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""

@@ -28,9 +28,9 @@ from irviz.runtime.build_module import (
     release_constants,
     why_not_confined,
 )
+from irviz.runtime.framework_functions import register_framework_functions
 from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_bytes import called_names
-from irviz.runtime.torch_functions import register_torch_functions
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16
@@ -104,7 +104,7 @@ class LocalModule:
         with _building(what):
             if is_confined:
                 _check_confined(mod, recipe)
-            register_torch_functions(called_names(mod))
+            register_framework_functions(called_names(mod))
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
             goal = tvm_target(target)
             chosen = mod if written is not None else recipe.optimised(mod, goal)

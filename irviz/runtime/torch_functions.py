@@ -1,54 +1,35 @@
-"""Let PyTorch compute the calls of its operators in a module, such as those that TVM lacks."""
+"""Compute calls of PyTorch's operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import tvm
 
-from irviz.errors import RunError, error_summary
-from irviz.ir.torch_calls import COMPLEX, OperatorName, called_operator, read_arguments
-from irviz.runtime.registrations import register_unobserved
+from irviz.ir.framework_calls import COMPLEX, OperatorName, read_arguments
 
 if TYPE_CHECKING:
     import torch
 
+Compute = Callable[[Sequence[Any], str, Sequence[Any]], object]
+"""Computes a call from its operands, the text of its arguments, and destinations.
 
-def register_torch_functions(callees: Iterable[str]) -> None:
-    """Register functions that call torch's operators under those of the names that mean one.
-
-    A name that is registered already is left as it is. Here torch is imported, which a confined
-    process cannot do.
-    """
-    for name in callees:
-        operator = called_operator(name)
-        if operator is not None and tvm.get_global_func(name, allow_missing=True) is None:
-            register_unobserved(name, _calling(name, operator))
+Without destinations it returns its results. It raises an error of any class.
+"""
 
 
-def _calling(name: str, operator: OperatorName) -> Callable[..., object]:
-    """Return a function of operands, a text that says how to call the operator, and destinations.
-
-    Without destinations it returns its results. It raises RunError for anything else, and for an
-    operator that torch lacks.
-    """
+def torch_function(operator: OperatorName) -> Compute:
+    """Return what computes calls of an operator, or raises ValueError if torch lacks it."""
     function, why = _operator(operator)
     constants = {} if function is None else _constants()
 
-    def call(*arguments: Any) -> object:
-        texts = [at for at, one in enumerate(arguments) if isinstance(one, str)]
-        at = texts[0] if texts else len(arguments)
-        text, destinations = arguments[at : at + 1], arguments[at + 1 :]
-        try:
-            if function is None or not text:
-                raise ValueError(why or "it has no text of its arguments")
-            return _called(function, arguments[:at], text[0], destinations, constants)
-        except Exception as failure:
-            said = f"{name}({', '.join(map(repr, text))})"
-            raise RunError(f"torch cannot compute {said}: {error_summary(failure)}") from failure
+    def compute(operands: Sequence[Any], text: str, destinations: Sequence[Any]) -> object:
+        if function is None:
+            raise ValueError(why)
+        return _called(function, operands, text, destinations, constants)
 
-    return call
+    return compute
 
 
 def _operator(operator: OperatorName) -> tuple[Any, str]:

@@ -54,8 +54,8 @@ def load(
         trust: Whether code in the file may be run, as after `Session.trust`.
         dynamic_shapes: Sizes of a torch module that may vary, as `torch.export.export` takes them.
         missing: What to do with calls that TVM's importer does not support: "error" raises,
-            "opaque" lets torch compute those of its own, and imports others as nodes without a
-            definition, so that the model can be drawn.
+            "opaque" lets torch or ONNX compute those of its own, and imports others as nodes
+            without a definition, so that the model can be drawn.
 
     Raises:
         LoadError: It is not a model, is damaged, or contains code that could run.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from irviz.errors import CancelledRunError, RunError
-from irviz.ir.torch_calls import PREFIX
+from irviz.ir.framework_calls import CANNOT
 from irviz.ir.tvmscript import source_lines, source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
@@ -64,7 +64,7 @@ def run_stage(
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
     state.check_run(f"running stage {stage.id}", stage)
-    with _places_of_torch_calls(stage, state.function):
+    with _places_of_calls(stage, state.function):
         result = run(
             stage.module,
             state.function,
@@ -89,15 +89,15 @@ def _value(state: SessionState, stage: Stage, result: RunResult) -> object:
 
 
 @contextlib.contextmanager
-def _places_of_torch_calls(stage: Stage, function: str) -> Iterator[None]:
-    """Add the layers and lines of the nodes that an error of a call of torch may mean."""
+def _places_of_calls(stage: Stage, function: str) -> Iterator[None]:
+    """Add the layers and lines of the nodes that an error of a framework's call may mean."""
     try:
         yield
     except CancelledRunError:
         raise
     except RunError as failure:
         calls = []
-        if f"{PREFIX}aten." in str(failure):
+        if CANNOT in str(failure):
             calls = [
                 node
                 for node in layered_graph(stage, function).nodes

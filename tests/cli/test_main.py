@@ -228,25 +228,6 @@ def test_a_process_that_fails_ends_with_2_and_one_line(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["notes.json"]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "it is empty"),
-        (b"\x89PNG\r\n\x1a\n\xff", "is an image"),
-        (b"\xff\xfe\0", "it is not text"),
-        (b'{"nodes": 3}', "it is JSON without TVM's 'nodes' and 'root_index'"),
-        (b"[" * 100_000, "it is not JSON"),
-        (b"PK\x03\x04", "is damaged or cut short"),
-        (b"\x80\x02}q\x00.", "is a pickle, which may run anything"),
-        (b"\x08\x0e", "is not an ONNX model"),
-    ],
-)
-def test_a_file_that_is_something_else_says_so(tmp_path, capsys, content, words):
-    path = tmp_path / "file.json"
-    path.write_bytes(content)
-    assert words in refused(capsys, tmp_path, "draw", path, "-o", tmp_path / "a.svg")
-
-
 def test_what_the_page_cannot_show_says_so(tmp_path, capsys):
     assert "is a directory" in refused(capsys, tmp_path, "open", tmp_path)
     assert "No such file" in refused(capsys, tmp_path, "open", tmp_path / "nowhere.py")

@@ -5,22 +5,33 @@ from __future__ import annotations
 import contextlib
 import io
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tvm
-from tvm import relax
+from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
+from irviz.ir.framework_calls import EVALUATOR, ONNX_PREFIX, REAL, computed_by, written_arguments
 from irviz.ir.values import shared_tensor
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
-from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights, opaque_note
+from irviz.loaders.loaded_model import (
+    Loaded,
+    Missing,
+    OriginFile,
+    computed_note,
+    detach_weights,
+    missing_advice,
+    opaque_note,
+)
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.mended_calls import mend
+from irviz.loaders.models.opaque_calls import emitted_call
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
@@ -74,14 +85,17 @@ def _imported(
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
     importer = ONNXGraphImporter(None, "float32", keep_params_in_input=True, sanitize=True)
-    opaque = watch(importer, model, missing)
+    opaque, computed = watch(importer, model, missing)
     _share_arrays(importer, weights or {})
     opsets = (one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # by onnx's checker and by the importer
         try:
             if model.ir_version < _OLDEST:
-                raise ValueError(f"Model IR version {model.ir_version} not supported")
+                raise ValueError(
+                    f"it is of IR version {model.ir_version}, and the oldest that is read is "
+                    f"{_OLDEST}: export it again, with a newer ONNX"
+                )
             mod = importer.from_onnx(model.graph, next(opsets, 1))
         except MemoryError:
             raise
@@ -93,6 +107,8 @@ def _imported(
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
     layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
     mod, notes = mend(mod)
+    if computed:
+        notes = (computed_note(computed, EVALUATOR), *notes)
     if opaque:
         notes, variables = (opaque_note(opaque), *notes), {}
     return Loaded(*detach_weights(mod), notes=notes, layers=layers), variables
@@ -106,35 +122,48 @@ _ALIGNMENT = 64
 _WHOLE, _MOST_SIZES = ("int64", "int32"), 16
 
 
-def watch(importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing) -> list[str]:
+def watch(
+    importer: ONNXGraphImporter, model: onnx.ModelProto, missing: Missing
+) -> tuple[list[str], list[str]]:
     """Make an importer raise LoadError for a node that it cannot convert, or import it as opaque.
 
-    It also imports sizes as constants. Return a list that descriptions of opaque nodes are added
-    to.
+    It also imports sizes as constants. Return two lists that descriptions of opaque nodes are added
+    to: those that nothing computes, and those that ONNX computes.
     """
-    opaque: list[str] = []
+    opaque, computed = list[str](), list[str]()
+    sizes = dict[str, Any]()
+    types = cache(lambda: _types(model))
     nodes, convert = _in_order(model.graph), importer._convert_operator
 
     def converted(name: str, inputs: Any, attributes: Any, opset: int) -> relax.Expr:
         node = next(nodes)
         try:
-            return _with_mask(importer, name, convert(name, inputs, attributes, opset))
+            made = _with_mask(importer, name, convert(name, inputs, attributes, opset))
+            if (lacking := len(node.output) - _count(made)) > 0:
+                raise ValueError(f"{lacking} of its {len(node.output)} results are left out")
+            return made
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
+            by = computed_by(_callee(node))
             if missing == "error":
+                reason = one_line(failure).rstrip(".")
                 raise UnsupportedOperatorError(
-                    f"{_described(node)}: {one_line(failure).rstrip('.')}; "
-                    "missing='opaque', or irviz open --missing opaque, opens the model with such "
-                    "nodes as calls without a definition"
+                    f"{_described(node)}: {reason}; {missing_advice(by)}"
                 ) from failure
-        opaque.append(_described(node))
-        return _opaque_call(importer, model, node, inputs)
+        (computed if by else opaque).append(_described(node))
+        return _opaque_call(importer, types(), sizes, node, inputs, opset)
 
     importer._convert_operator = converted
     _keep_sizes(importer)
     importer._check_for_unsupported_ops = lambda _: None  # which says neither node nor layer
-    return opaque
+    return opaque, computed
+
+
+def _count(result: relax.Expr) -> int:
+    if isinstance(result, relax.Tuple):
+        return len(result.fields)
+    return len(result.ty.fields) if isinstance(result.ty, relax.TupleType) else 1
 
 
 def _with_mask(importer: ONNXGraphImporter, name: str, result: relax.Expr) -> relax.Expr:
@@ -192,29 +221,59 @@ def _described(node: onnx.NodeProto) -> str:
     return f"{node.op_type} of node {node.name or node.output[0]!r}"
 
 
+def _callee(node: onnx.NodeProto) -> str:
+    is_own = node.domain in ("", "ai.onnx")
+    return f"{ONNX_PREFIX}{'' if is_own else f'{node.domain}.'}{node.op_type}"
+
+
 def _opaque_call(
-    importer: ONNXGraphImporter, model: onnx.ModelProto, node: onnx.NodeProto, inputs: Any
+    importer: ONNXGraphImporter,
+    known: Mapping[str, onnx.TypeProto.Tensor],
+    sizes: dict[str, tirx.Var],
+    node: onnx.NodeProto,
+    inputs: Sequence[relax.Expr | None],
+    opset: int,
 ) -> relax.Expr:
-    """Return a call of a function that does not exist, with the node's operands and types."""
-    known = _types(model)
-    missing = [name for name in node.output if name and name not in known]
-    if missing:
+    """Return a call that ONNX computes, or of a function that does not exist.
+
+    Its results have the `known` types; new symbols in them are added to `sizes`. Raises LoadError
+    for operands and results that are not tensors.
+    """
+    from onnx.helper import get_attribute_value
+
+    outputs = [at for at, name in enumerate(node.output) if name]
+    unknown = next((node.output[at] for at in outputs if node.output[at] not in known), None)
+    if unknown is not None:
         raise LoadError(
-            f"{_described(node)} cannot be an opaque call, as the type of {missing[0]!r} is not "
-            "known: give its shape in the model's value_info"
+            f"{_described(node)} cannot be an opaque call, as {unknown!r} is not known to be a "
+            "tensor of numbers: give its type in the model's value_info"
         )
-    sizes = {
-        str(size): size
-        for variable in importer._inputs.values()
-        if isinstance(variable, relax.Var) and variable.ty.shape is not None
-        for size in variable.ty.shape
-    }
-    types = [_tensor_type(known[name], sizes, node) for name in node.output if name]
-    operands = [one for one in inputs if isinstance(one, relax.Expr)]
-    call = relax.call_dps_packed(
-        f"onnx.{node.op_type}", operands, types[0] if len(types) == 1 else types
+    if not all(isinstance(one, relax.Expr | None) for one in inputs):
+        raise LoadError(f"{_described(node)} cannot be opaque, as an operand is not a tensor")
+    for variable in importer._inputs.values():
+        if isinstance(variable, relax.Var) and variable.ty.shape is not None:
+            sizes |= {str(one): one for one in variable.ty.shape}
+    before = len(sizes)
+    types = [_tensor_type(known[node.output[at]], sizes) for at in outputs]
+    operands = [one for one in inputs if one is not None]
+    callee, names = _callee(node), (f"{REAL}{number}" for number in range(len(operands)))
+    if computed_by(callee):
+        named = {one.name: get_attribute_value(one) for one in node.attribute}
+        named |= {"opset": opset, "outputs": outputs}
+        try:
+            text = written_arguments(
+                inputs, named, lambda one: next(names) if isinstance(one, relax.Expr) else ""
+            )
+        except ValueError as failure:
+            raise LoadError(f"{_described(node)} cannot be opaque: {failure}") from failure
+        operands.append(ir.StringImm(text))
+    made = emitted_call(
+        importer.bb,
+        callee,
+        operands,
+        types[0] if len(types) == 1 else types,
+        has_new_sizes=before != len(sizes) or any(one.shape is None for one in types),
     )
-    made = importer.bb.emit(call)
     if len(types) == len(node.output):
         return made
     parts = iter(range(len(types)))  # outputs that are left out are nothing
@@ -229,28 +288,34 @@ def _opaque_call(
 
 
 def _types(model: onnx.ModelProto) -> Mapping[str, onnx.TypeProto.Tensor]:
+    """Return the types of the tensors whose numbers TVM has, by name."""
     from onnx.shape_inference import infer_shapes
 
     graph = infer_shapes(model).graph
     return {
         one.name: one.type.tensor_type
         for one in (*graph.value_info, *graph.output)
-        if one.type.HasField("tensor_type") and one.type.tensor_type.HasField("shape")
+        if one.type.tensor_type.elem_type not in (_UNDEFINED, _STRING)
     }
 
 
-def _tensor_type(
-    tensor: onnx.TypeProto.Tensor, sizes: Mapping[str, Any], node: onnx.NodeProto
-) -> relax.TensorType:
+_UNDEFINED, _STRING = 0, 8
+
+
+def _tensor_type(tensor: onnx.TypeProto.Tensor, sizes: dict[str, Any]) -> relax.TensorType:
+    """Return a tensor's type; a size that is not known is a new symbol."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
-    shape = [
-        one.dim_value if one.HasField("dim_value") else sizes.get(one.dim_param)
-        for one in tensor.shape.dim
-    ]
-    if None in shape:
-        raise LoadError(f"{_described(node)} has a size that is not known, so it cannot be opaque")
-    return relax.TensorType(shape, str(tensor_dtype_to_np_dtype(tensor.elem_type)))
+    dtype = str(tensor_dtype_to_np_dtype(tensor.elem_type))
+    if not tensor.HasField("shape"):
+        return relax.TensorType(dtype=dtype, ndim=-1)
+    shape = []
+    for one in tensor.shape.dim:
+        name = one.dim_param or f"unknown_{len(sizes)}"
+        if not one.HasField("dim_value") and name not in sizes:
+            sizes[name] = tirx.Var(name, "int64")
+        shape.append(one.dim_value if one.HasField("dim_value") else sizes[name])
+    return relax.TensorType(shape, dtype)
 
 
 # --- Run an ONNX model by ONNX's own reference evaluator, beside the imported module -------------
@@ -267,7 +332,7 @@ class OnnxOrigin(Origin):
 
     file: OriginFile
     variables: Mapping[str, str]
-    name = "ONNX's reference evaluator"
+    name = EVALUATOR
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
@@ -430,7 +495,8 @@ def _places(locations: list[str], folder: Path | None) -> list[Path]:
             )
         if not place.is_file():
             raise FileError(
-                f"wants weights from {brief(location)}, and its folder has no such file"
+                f"wants weights from {brief(location)}, and its folder has no such file: put it "
+                "there"
             )
         places.append(place)
     return places

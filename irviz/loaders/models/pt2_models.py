@@ -7,14 +7,14 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from irviz.errors import LoadError
-from irviz.ir.torch_calls import operator_name
+from irviz.ir.framework_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
 from irviz.loaders.models.imported_layers import place_words
@@ -164,7 +164,7 @@ def _plain(archive: zipfile.ZipFile) -> bytes:
         raise FileError(f"is damaged or cut short; {_AGAIN}")
     graphs = [name for name in names if re.fullmatch(r"models/\w+\.json", name)]
     if "archive_format" not in names or not graphs:
-        raise FileError(f"is {_other_archive(names)}, not a torch.export program; {_AGAIN}")
+        raise FileError(_other_archive(names))
     if len(graphs) > 1:
         raise FileError(f"holds {len(graphs)} programs: save one of them alone")
     declared = sum(info.file_size for info in names.values())
@@ -197,13 +197,25 @@ def _plain(archive: zipfile.ZipFile) -> bytes:
     return file.getvalue()
 
 
-def _other_archive(names: dict[str, zipfile.ZipInfo]) -> str:
+_PROGRAM: Final = f"not a torch.export program; {_AGAIN}"
+_ARCHIVES: Final = {
+    r"data/aotinductor/": f"is compiled by AOTInductor, {_PROGRAM}",
+    r"code/": f"is TorchScript, which is code, {_PROGRAM}",
+    r"data\.pkl$": f"is a pickle from torch.save, which may run anything, {_PROGRAM}",
+    r"(.*/)?saved_model\.pb$": (
+        "is a SavedModel of TensorFlow: convert it to ONNX with python -m tf2onnx.convert"
+    ),
+    r"Manifest\.json$": "is a Core ML package: give the model itself, as ONNX or .pt2",
+}
+"""What is said of zip archives, by the names of their members."""
+
+
+def _other_archive(names: Collection[str]) -> str:
     """Describe a zip archive that is not a .pt2 program."""
-    if any(name.startswith("code/") for name in names):
-        return "TorchScript, which is code"
-    if "data.pkl" in names:
-        return "a pickle from torch.save, which may run anything"
-    return "a zip archive"
+    for pattern, words in _ARCHIVES.items():
+        if any(re.match(pattern, name) for name in names):
+            return words
+    return "is a zip archive, not a torch.export program; unpack it, and give a model that is in it"
 
 
 def _check_payload(read: Any, folder: str) -> None:

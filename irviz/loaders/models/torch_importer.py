@@ -13,10 +13,10 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
-from irviz.ir.torch_calls import PREFIX, called_operator
+from irviz.ir.framework_calls import PREFIX, computed_by
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
-from irviz.loaders.loaded_model import Missing
+from irviz.loaders.loaded_model import Missing, missing_advice
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
 from irviz.loaders.models.mended_calls import mend
 from irviz.loaders.models.torch_opaque_calls import (
@@ -322,13 +322,12 @@ class _Converter:
                 raise
             except Exception as raised:  # the importer raises errors of any class
                 reason, failure = one_line(raised), raised
-        is_known = called_operator(f"{PREFIX}{node.target}") is not None
+        by = computed_by(f"{PREFIX}{node.target}")
         if self.missing == "error":
             raise UnsupportedOperatorError(
-                f"TVM cannot import {described(node)}: {reason}; missing='opaque', or irviz "
-                f"open --missing opaque, {'lets torch compute it' if is_known else 'only draws it'}"
+                f"TVM cannot import {described(node)}: {reason}; {missing_advice(by)}"
             ) from failure
-        (self.computed if is_known else self.opaque).append(described(node))
+        (self.computed if by else self.opaque).append(described(node))
         return opaque_call(self.importer, node, self.sizes)
 
     def _learn_sizes(self, nodes: Iterable[Node]) -> None:

@@ -106,7 +106,7 @@ def notes_of(imported: ImportedProgram, written: str) -> tuple[str, ...]:
     if imported.opaque:
         notes.append(opaque_note(imported.opaque))
     if imported.computed:
-        notes.append(computed_note(imported.computed))
+        notes.append(computed_note(imported.computed, "torch"))
     notes += imported.mended
     lines = [line for line in written.splitlines() if _OF_A_FAILED_IMPORT not in line]
     if lines:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.ir.torch_calls import COMPLEX, PREFIX, REAL, called_operator, written_arguments
+from irviz.ir.framework_calls import COMPLEX, PREFIX, REAL, called_operator, written_arguments
 from irviz.loaders.models.imported_layers import described
+from irviz.loaders.models.opaque_calls import emitted_call
 
 if TYPE_CHECKING:
     import torch
@@ -53,20 +54,12 @@ def opaque_call(
         except ValueError as failure:
             raise LoadError(f"{described(node)} cannot be an opaque node: {failure}") from failure
         operands.append(ir.StringImm(text))
-    builder = importer.block_builder
-    if before == len(sizes):
-        return builder.emit(relax.call_dps_packed(name, operands, types[0] if is_one else types))
-    if not is_known:
+    has_new_sizes = before != len(sizes)
+    if has_new_sizes and not is_known:
         raise _unknown_size(node)
-    loose = [relax.TensorType(dtype=one.dtype, ndim=one.ndim) for one in types]
-    type_ = loose[0] if len(loose) == 1 else relax.TupleType(loose)
-    made = builder.emit(relax.op.call_pure_packed(name, *operands, ty_args=[type_]))
-    if len(types) == 1:
-        parts = [builder.match_cast(made, types[0])]
-    else:
-        fields = [builder.emit(relax.TupleGetItem(made, at)) for at in range(len(types))]
-        parts = [builder.match_cast(*pair) for pair in zip(fields, types, strict=True)]
-    return parts[0] if is_one else builder.emit(relax.Tuple(parts))
+    builder = importer.block_builder
+    given = types[0] if is_one else types
+    return emitted_call(builder, name, operands, given, has_new_sizes=has_new_sizes)
 
 
 def _type(

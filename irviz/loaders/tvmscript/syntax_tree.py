@@ -74,7 +74,7 @@ def _parse(text: str, name: str) -> ast.Module:
                 return ast.parse(text)
         except SyntaxError as failure:
             place = failure.lineno or 1, max(failure.offset or 1, 1)
-            words = f"this is not Python: {failure.msg}"
+            words = f"this is not Python: {failure.msg}; correct this line"
             if sys.version_info < (3, 12) and _TYPE_PARAMETERS.match(failure.text or ""):
                 words = _NEWER
             raise RefusedError(name, *place, words) from None
@@ -86,7 +86,9 @@ def _parse(text: str, name: str) -> ast.Module:
 
 def too_deep(name: str) -> RefusedError:
     """Return the error for a text that overflows the stack, whose line is unknown."""
-    return RefusedError(name, 1, 1, "an expression nested too deeply is refused")
+    return RefusedError(
+        name, 1, 1, "an expression nested too deeply is refused: split it into several"
+    )
 
 
 def _check_depth(tree: ast.Module, text: str, name: str, limit: int) -> None:

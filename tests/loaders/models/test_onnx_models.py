@@ -4,10 +4,11 @@ import sys
 
 import numpy as np
 import pytest
+import tvm_ffi
 
 import irviz
 from irviz.course.mlp import MyModule
-from irviz.errors import LoadError
+from irviz.errors import LoadError, RunError
 from irviz.loaders.load import load, load_content
 from irviz.model.graph.graph import NodeKind
 from irviz.session.open_session import add_file
@@ -210,7 +211,7 @@ def test_the_node_of_an_operator_that_tvm_lacks_is_named_and_may_be_opaque(tmp_p
     path = tmp_path / "rnn.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     assert "LSTM of node 'rnn/LSTM'" in refusal(path)
-    with pytest.warns(UserWarning, match="does not know LSTM of node 'rnn/LSTM': the model can be"):
+    with pytest.warns(UserWarning, match="does not know LSTM of node 'rnn/LSTM': ONNX's reference"):
         session = irviz.load(path, missing="opaque")
     assert "onnx.LSTM" in {node.callee for node in session.graph().nodes}
     assert session.draw().svg
@@ -348,7 +349,9 @@ def test_what_is_no_model_is_said(tmp_path, content, words):
 def test_an_old_version_is_said():
     old = model()
     old.ir_version = 2
-    with pytest.raises(LoadError, match="Model IR version 2 not supported"):
+    with pytest.raises(
+        LoadError, match="of IR version 2, and the oldest that is read is 3: export"
+    ):
         load(old)
 
 
@@ -490,3 +493,168 @@ def test_a_normalisation_in_a_dtype_that_tvm_lacks_is_computed_in_float32_and_th
         session = irviz.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
     assert session.run().outputs[0].dtype.name == "bfloat16"
     assert not session.run().origin.is_different
+
+
+# --- nodes that TVM lacks -----------------------------------------------------------------------
+
+
+def one_node(node, inputs, outputs, opset=18, **weights):
+    """Return a model of a node between two of Relu, of x and y; shapes are given by name."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("Relu", ["x"], ["above"]),
+            node,
+            helper.make_node("Relu", ["below"], ["y"]),
+        ],
+        "one",
+        [helper.make_tensor_value_info(name, *each) for name, each in inputs.items()],
+        [helper.make_tensor_value_info(name, *each) for name, each in outputs.items()],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    domains = [helper.make_opsetid("", opset), helper.make_opsetid("mine", 1)]
+    return helper.make_model(graph, opset_imports=domains, ir_version=8)
+
+
+FLOAT, INT = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+LSTM = one_node(
+    helper.make_node("LSTM", ["above", "w", "r", "", "", "h"], ["below", "", ""], hidden_size=2),
+    {"x": (FLOAT, [3, 1, 4])},
+    {"y": (FLOAT, [3, 1, 1, 2])},
+    w=SOURCE.normal(size=(1, 8, 4)).astype("float32"),
+    r=SOURCE.normal(size=(1, 8, 2)).astype("float32"),
+    h=np.ones((1, 1, 2), "float32"),
+)
+TOP = one_node(
+    helper.make_node("TopK", ["above", "k"], ["below", "at"], axis=-1, largest=0),
+    {"x": (FLOAT, ["rows", 4]), "k": (INT, [1])},
+    {"y": (FLOAT, None), "at": (INT, None)},
+)
+X34 = SOURCE.normal(size=(3, 4)).astype("float32")
+
+
+def equal_to_onnx(session):
+    result = session.run()
+    assert str(result.origin).startswith("equals ONNX's reference evaluator"), result.origin
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:.*ONNX's reference evaluator computes it")
+def test_onnx_computes_what_tvm_lacks_and_the_rest_of_the_model_is_traced_and_compared():
+    with pytest.raises(LoadError, match=r"LSTM of node 'below'.*lets ONNX's reference evaluator c"):
+        irviz.load(LSTM)
+    session = irviz.load(LSTM, inputs={"x": X34.reshape(3, 1, 4)}, missing="opaque")
+    assert equal_to_onnx(session).outputs[0].any()
+    (node,) = (one for one in session.graph().nodes if one.callee == "onnx.LSTM")
+    assert node.literals[0].text == (
+        "'x0, x1, x2, None, None, x3, hidden_size=2, opset=18, outputs=[0]'"
+    )
+    later = session.apply("LegalizeOps").apply("FuseOps").apply("FuseTIR")
+    assert later.compare("3", "0").verdict.value == "equal"
+    assert len(session.trace().visits) >= 3
+
+
+@pytest.mark.filterwarnings("ignore:.*ONNX's reference evaluator computes it")
+def test_sizes_that_depend_on_numbers_are_those_that_onnx_gives(tmp_path):
+    onnx.save(TOP, tmp_path / "top.onnx")
+    session = irviz.load(
+        tmp_path / "top.onnx", inputs={"x": X34, "k": np.array([2])}, missing="opaque"
+    )
+    confined = session.run()
+    assert confined.is_confined or not irviz.worker.sandbox.can_confine()
+    values, at = equal_to_onnx(session.trust()).outputs
+    assert values.shape == at.shape == (1, 3, 2)
+    np.testing.assert_array_equal(values, confined.outputs[0])
+    session.save(tmp_path / "work.irviz")
+    again = irviz.load(tmp_path / "work.irviz").with_inputs({"x": X34[:2], "k": np.array([3])})
+    np.testing.assert_array_equal(again.run().outputs[0][0], np.sort(np.maximum(X34[:2], 0))[:, :3])
+
+
+@pytest.mark.filterwarnings("ignore:.*ONNX's reference evaluator computes it")
+def test_results_that_tvm_leaves_out_are_computed_by_onnx():
+    pool = one_node(
+        helper.make_node("MaxPool", ["above"], ["below", "at"], kernel_shape=[2], strides=[2]),
+        {"x": (FLOAT, [1, 3, 4])},
+        {"y": (FLOAT, [1, 3, 2]), "at": (INT, [1, 3, 2])},
+    )
+    session = irviz.load(pool, inputs={"x": X34[None]}, missing="opaque")
+    assert [output.shape for output in equal_to_onnx(session).outputs] == [(1, 1, 3, 2)] * 2
+
+
+@pytest.mark.filterwarnings("ignore:.*ONNX's reference evaluator computes it")
+def test_a_result_of_unknown_rank_is_drawn_and_the_build_says_what_tvm_cannot_do_with_it():
+    total = one_node(
+        helper.make_node("ReduceL1", ["above", "axes"], ["below"], keepdims=0),
+        {"x": (FLOAT, [3, 4]), "axes": (INT, [1])},
+        {"y": (FLOAT, None)},
+    )
+    session = irviz.load(total, inputs={"x": X34, "axes": np.array([1])}, missing="opaque")
+    assert session.draw().svg
+    with pytest.raises(RunError, match=r"TVM has not lowered R\.nn\.relu"):
+        session.run()
+
+
+def test_nodes_of_other_domains_and_with_graphs_are_only_drawn():
+    own = one_node(
+        helper.make_node("Celu", ["above"], ["below"], domain="mine"),
+        {"x": (FLOAT, [3, 4])},
+        {"y": (FLOAT, [3, 4]), "below": (FLOAT, [3, 4])},
+    )
+    with pytest.raises(LoadError, match=r"Celu of node 'below'.* only draws it"):
+        irviz.load(own)
+    with pytest.warns(UserWarning, match="the model can be drawn, but not run"):
+        session = irviz.load(own, inputs={"x": X34}, missing="opaque")
+    assert "onnx.mine.Celu" in {node.callee for node in session.graph().nodes}
+    with pytest.raises(RunError, match=r"onnx\.mine\.Celu.* which nothing defines"):
+        session.run()
+
+
+def test_a_node_whose_type_is_not_known_is_refused():
+    node = helper.make_node("Mine", ["above"], ["below"], domain="mine")
+    made = one_node(node, {"x": (FLOAT, [3])}, {"y": (FLOAT, [3])})
+    with pytest.raises(LoadError, match="'below' is not known to be a tensor of numbers: give its"):
+        irviz.load(made, missing="opaque")
+
+
+def calling(callee, text):
+    """Return a session of TVMScript that calls ONNX."""
+    script = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_dps_packed("{callee}", (x, R.str("{text}")), out_ty=R.Tensor((2,), "float32"))
+        return y
+"""
+    module = load_content(script.encode(), "module.py").module
+    return irviz.load(module, inputs=np.array([-1, 2], "float32"))
+
+
+@pytest.mark.parametrize(
+    ("callee", "text", "words"),
+    [
+        ("onnx.Celu", "x0", r"ONNX's reference evaluator cannot compute onnx.Celu\('x0'\): .*is y"),
+        ("onnx.Celu", "__import__('os'), opset=18, outputs=[0]", "ValueError"),
+        ("onnx.Nonsense", "x0, opset=18, outputs=[0]", "cannot compute onnx.Nonsense"),
+        ("onnx.Shape", "x0, opset=18, outputs=[0]", r"it gives \(1,\) for \(2,\)"),
+        ("onnx.Loop", "x0, opset=18, outputs=[0]", "which nothing defines"),
+    ],
+)
+def test_what_is_no_call_of_an_operator_of_onnx_is_refused(callee, text, words):
+    right = calling("onnx.Celu", "x0, alpha=2.0, opset=18, outputs=[0]").run()
+    np.testing.assert_allclose(right.outputs[0][0], [2 * np.expm1(-0.5), 2], rtol=1e-5)
+    with pytest.raises(RunError, match=words):
+        calling(callee, text).run()
+
+
+def test_without_onnx_an_error_says_what_to_install(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "onnx"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    session = calling("onnx.Selu", "x0, opset=18, outputs=[0]")
+    session = irviz.Session(
+        session.current.module, inputs=session.call_inputs.inputs, isolate=False
+    )
+    try:
+        with pytest.raises(RunError, match=r"onnx\.Selu.*install irviz\[onnx\].*it is y"):
+            session.run()
+    finally:
+        tvm_ffi.registry.remove_global_func("onnx.Selu")

@@ -1,4 +1,4 @@
-"""Calls of PyTorch's operators in Relax: their names, and arguments that are not tensors as text.
+"""Calls in Relax that PyTorch or ONNX computes: operators, and arguments that are not tensors.
 
 A call such as `R.call_dps_packed("torch.aten.topk.default", (x, R.str("x0, 3, largest=False")), …)`
 passes its tensors and sizes, and a text that says where among the operator's arguments they are.
@@ -12,11 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 PREFIX: Final = "torch."
+ONNX_PREFIX: Final = "onnx."
+EVALUATOR: Final = "ONNX's reference evaluator"
+CANNOT: Final = "cannot compute"
+"""What an error says between the framework and the call."""
 _OPERATOR: Final = re.compile(
     r"aten\.(?P<name>__(?:and|or|xor|lshift|rshift)__|_?[a-z]\w*)\.(?P<overload>[A-Za-z]\w*)"
 )
 _FORBIDDEN: Final = re.compile(r"aten\.(from_file|save|load|_print|_dir|name)\.")
 """Operators that read files or print, and attributes that are not operators."""
+_ONNX: Final = re.compile(r"onnx\.(?!(?:If|Loop|Scan|SequenceMap)$)[A-Z][A-Za-z0-9]*")
+"""Operators of ONNX's own domain, but for those whose arguments are graphs."""
 
 
 class OperatorName(NamedTuple):
@@ -41,6 +47,13 @@ def called_operator(callee: str) -> OperatorName | None:
     return operator_name(callee.removeprefix(PREFIX)) if is_torch else None
 
 
+def computed_by(callee: str) -> str:
+    """Return the framework that computes calls of a callee, "" if none does."""
+    if called_operator(callee) is not None:
+        return "torch"
+    return EVALUATOR if _ONNX.fullmatch(callee) else ""
+
+
 REAL, COMPLEX = "x", "z"
 """The letters of operands; torch gets those with the second one as complex numbers."""
 
@@ -58,6 +71,8 @@ def written_arguments(
             return name
         if isinstance(value, list | tuple):
             return f"[{', '.join(map(text, value))}]"
+        if isinstance(value, bytes):
+            return repr(value.decode())
         if value is None or isinstance(value, bool | int | float | complex | str):
             return repr(value)
         if (known := str(value)).startswith("torch."):  # such as a dtype

@@ -1,10 +1,16 @@
-"""Calls of torch's operators name only ATen's, and their arguments are data that nothing runs."""
+"""Calls name only operators of ATen and ONNX, and their arguments are data that nothing runs."""
 
 import math
 
 import pytest
 
-from irviz.ir.torch_calls import called_operator, operator_name, read_arguments, written_arguments
+from irviz.ir.framework_calls import (
+    called_operator,
+    computed_by,
+    operator_name,
+    read_arguments,
+    written_arguments,
+)
 
 CONSTANTS = {"torch.float32": "the dtype"}
 
@@ -65,3 +71,21 @@ def test_anything_but_operands_and_data_is_refused(text):
 def test_only_operators_of_aten_that_neither_read_nor_print_are_called(name):
     assert called_operator(name) is None
     assert called_operator("torch.aten.topk.default") == operator_name("aten.topk.default")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "onnx.Loop",
+        "onnx.If",
+        "onnx.ai.onnx.ml.Scaler",
+        "onnx.load",
+        "onnx.Celu.run",
+        "Celu",
+        "onnx.",
+    ],
+)
+def test_only_operators_of_onnx_that_take_no_graph_are_computed(name):
+    assert computed_by(name) == ""
+    assert computed_by("onnx.LoopFree") == computed_by("onnx.Celu") == "ONNX's reference evaluator"
+    assert computed_by("torch.aten.topk.default") == "torch"

@@ -9,10 +9,10 @@ from tvm import tirx
 
 from irviz.explorer.pictures import stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, Side, State, derived
+from irviz.ir.argument_values import Array, is_equal_array
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tvmscript import prim_func_script
-from irviz.ir.values import Array, is_equal_array
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Graph,

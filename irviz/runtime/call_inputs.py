@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
+from irviz.ir.argument_values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.ir.expression_labels import dim_label, type_label
 from irviz.ir.module_functions import relax_function
 from irviz.ir.symbolic_shapes import (
@@ -25,7 +26,6 @@ from irviz.ir.symbolic_shapes import (
     parameter_types,
     type_dims,
 )
-from irviz.ir.values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.runtime.argument_conversion import (
     SIZE,
     Array,

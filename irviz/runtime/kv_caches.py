@@ -14,10 +14,10 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax
 
+from irviz.ir.argument_values import Cache, CacheArgument
 from irviz.ir.calls import callee_name
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
-from irviz.ir.values import Cache, CacheArgument
 
 _CREATE_PAGED = "vm.builtin.paged_attention_kv_cache_create"
 _VIEW = "vm.builtin.attention_kv_cache_view"

@@ -18,7 +18,7 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import RunError, run_errors
-from irviz.ir.values import ShapeValue, shared_tensor, tensor_array
+from irviz.ir.argument_values import ShapeValue, shared_tensor, tensor_array
 from irviz.model.runs.trace import Array
 from irviz.runtime.build_module import (
     AS_IT_IS,

@@ -20,7 +20,7 @@ import tvm_ffi
 from tvm import ir, relax
 
 from irviz.errors import IrvizError
-from irviz.ir.values import shared_tensor
+from irviz.ir.argument_values import shared_tensor
 from irviz.runtime.registrations import python_function
 from irviz.worker import shared_arrays
 

@@ -20,8 +20,8 @@ import tvm_ffi
 from tvm import ir, relax, rpc
 
 from irviz.errors import RunError, error_summary, run_errors
+from irviz.ir.argument_values import ShapeValue
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.values import ShapeValue
 from irviz.model.runs.trace import Array
 from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device, tvm_target
 from irviz.runtime.module_bytes import python_callees

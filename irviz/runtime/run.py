@@ -15,11 +15,11 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
+from irviz.ir.argument_values import Argument
 from irviz.ir.module_functions import function_named
 from irviz.ir.statements import walk_statements
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
-from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN

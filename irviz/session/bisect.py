@@ -17,8 +17,8 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
+from irviz.ir.argument_values import Argument
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.values import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.call_inputs import Inputs
 from irviz.session.session import Session

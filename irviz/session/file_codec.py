@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 
 from irviz.errors import IrvizError, TransformError
-from irviz.ir.values import ShapeValue
+from irviz.ir.argument_values import ShapeValue
 from irviz.loaders.file_limits import brief
 from irviz.loaders.param_files import read_npy
 from irviz.model.loop_nest import BlockAddress, LoopAddress

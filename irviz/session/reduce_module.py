@@ -28,10 +28,10 @@ from irviz.errors import (
     StageError,
     TransformError,
 )
+from irviz.ir.argument_values import Argument, CacheArgument, ShapeValue
 from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
-from irviz.ir.values import Argument, CacheArgument, ShapeValue
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
 from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.argument_conversion import Array

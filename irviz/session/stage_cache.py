@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 from tvm.s_tir.analysis import estimate_tir_flops
 
+from irviz.ir.argument_values import tensor_array
 from irviz.ir.calls import resolve_registered
 from irviz.ir.function_graph import read_function
 from irviz.ir.loop_nest_reader import loop_nest
@@ -27,7 +28,6 @@ from irviz.ir.module_functions import (
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tvmscript import Script, script
-from irviz.ir.values import tensor_array
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops

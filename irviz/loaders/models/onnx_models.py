@@ -17,8 +17,8 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
+from irviz.ir.argument_values import shared_tensor
 from irviz.ir.framework_calls import EVALUATOR, ONNX_PREFIX, REAL, computed_by, written_arguments
-from irviz.ir.values import shared_tensor
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import (
     Loaded,

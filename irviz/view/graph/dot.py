@@ -16,6 +16,7 @@ from irviz.model.graph.graph import (
     DIFF_REGIONS,
     INPUT_KINDS,
     OUTPUT,
+    Edge,
     Graph,
     Node,
     NodeId,
@@ -30,6 +31,7 @@ from irviz.view.graph.nodes_and_edges import (
 )
 from irviz.view.svg_primitives import Size
 
+_STRAIGHT = "8"
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
 _WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
@@ -131,7 +133,7 @@ def to_dot(
         name, start, end, entry = given.edges[index]
         cell = int(entry * len(graph.entering[edge.target]))
         if not edge.is_carried:  # it leads back, around its ends: irviz routes it
-            source.edge(start, f"{end}:a{cell}:{inlet}", id=name)
+            source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **_weight(graph, edge))
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:
@@ -139,6 +141,12 @@ def to_dot(
     for index, (first, user) in enumerate(_below_frames(graph)):
         source.edge(names[first], names[user], id=f"i{index}", style="invis")
     return str(source.source)
+
+
+def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
+    """Return what makes an edge straight if it is the only one of both nodes: it is in a chain."""
+    ends = graph.leaving[edge.source], graph.entering[edge.target]
+    return {"weight": _STRAIGHT} if max(map(len, ends)) == 1 else {}
 
 
 def _add_contents(

@@ -74,8 +74,9 @@ def output_size() -> Size:
 
 
 def value_width(node: Node) -> float:
-    """Return the width that the label of a node's value takes."""
-    return svg.text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + _VALUE_MARGIN
+    """Return the width that the label of a node's value takes, beside the button of a group."""
+    margin = _VALUE_MARGIN + 2 * TOGGLE_RADIUS * (node.kind is NodeKind.GROUP)
+    return svg.text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + margin
 
 
 def add_shape(

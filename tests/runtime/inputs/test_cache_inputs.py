@@ -10,7 +10,7 @@ from tvm import relax
 
 import irviz
 from irviz.errors import InputError, LoadError, RunError
-from irviz.ir.values import CacheArgument
+from irviz.ir.argument_values import CacheArgument
 from irviz.model.runs.run_result import Verdict
 from irviz.session.reduce_module import input_expression
 from irviz.transforms.python_script import PythonScript, UnwritableError

@@ -11,8 +11,8 @@ from tvm import ir, relax, tirx
 
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import InputError
+from irviz.ir.argument_values import ShapeValue, TypeMismatchError
 from irviz.ir.symbolic_shapes import symbolic_sizes
-from irviz.ir.values import ShapeValue, TypeMismatchError
 from irviz.runtime.call_inputs import plan_inputs
 
 MAIN, SYMBOLIC = MyModuleStatic["main"], MyModule["main"]

@@ -21,7 +21,7 @@ from tvm.relax.dpl import is_op, rewrite_call, wildcard
 import irviz
 from irviz.course.mlp import MyModule, MyModuleHighLevel
 from irviz.errors import CancelledRunError, InputError
-from irviz.session import reduce as reduce_module
+from irviz.session import reduce_module
 from irviz.session.reduce_module import Reduction
 from irviz.transforms.kernels.swap import map_function_bindings
 from irviz.transforms.simpler_modules import count_bindings, keep_bindings

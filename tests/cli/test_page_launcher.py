@@ -299,13 +299,14 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     value = partial(onnx.helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
     graph = onnx.helper.make_graph(
-        [onnx.helper.make_node("Det", ["x"], ["y"])],
-        "det",
+        [onnx.helper.make_node("Own", ["x"], ["y"], domain="own")],
+        "own",
         [value("x", shape=[2, 3, 3])],
         [value("y", shape=[2])],
     )
-    path = tmp_path / "det.onnx"
-    onnx.save(onnx.helper.make_model(graph), path)
+    path = tmp_path / "own.onnx"
+    opsets = [onnx.helper.make_opsetid(*one) for one in (("", 18), ("own", 1))]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), path)
     with started(str(path), 0, "", "", "error") as (_, url):
         assert not json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
         button = re.search(f'value="{path}" data-missing="opaque"', fetch(url)[2])
@@ -316,7 +317,7 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
         assert json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
         data = re.search('<img [^>]*src="data:image/svg[+]xml;base64,([^"]*)"', fetch(url)[2])
     assert data is not None
-    assert b"onnx.Det" in base64.b64decode(data[1])
+    assert b"onnx.own.Own" in base64.b64decode(data[1])
     with pytest.warns(UserWarning, match="can be drawn, but not run"):
         session = irviz.load(path, missing="opaque")
     for name in ("get_comm_manager", "create_comm"):
@@ -326,7 +327,7 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
         explorer = page_server.explorer_of_page(session, Pages())
         return explorer.status["words"]
 
-    said = "TVM does not know onnx.Det: the model can be drawn, but not run"
+    said = "TVM does not know onnx.own.Own: the model can be drawn, but not run"
     assert asyncio.run(words()) == said
     assert main(["diff", str(path), str(path), "--missing", "opaque"]) == 0
     assert main(["diff", str(path), str(path)]) != 0

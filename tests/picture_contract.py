@@ -252,7 +252,7 @@ def _slack(picture, kind, frame, inside):
             ys += [y for _, y in edge.points if frame.top <= y <= frame.bottom]
     spare = frame.right - frame.left
     for text, x, y in picture.titles:
-        if 0 < x - frame.left < 16 and frame.top < y < frame.bottom:
+        if abs(x - frame.left - 9) < 1 and frame.top < y < frame.bottom:
             xs.append(x + _CHARACTER * len(text))
             spare = min(spare, frame.right - frame.left - _CHARACTER * len(text))
     if not xs:

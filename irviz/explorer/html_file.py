@@ -241,8 +241,9 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, s
         for counts in iter_change_counts(replace(one, changes=changes)):
             yield "counting changes"
             changes = {**changes, **counts}
-    # by stage, as what is read of a stage is cached for some of them
-    for key in sorted(states, key=lambda key: states[key].stage_id):
+    # the start first, which there must be time for; then by stage, as little is cached of many
+    first, place = scene_key(start), {one.id: at for at, one in enumerate(state.session.stages)}
+    for key in sorted(states, key=lambda key: (key != first, place[states[key].stage_id])):
         states[key] = shown = replace(states[key], changes=changes)
         yield f"stage {shown.stage_id} of {count}, {shown.function}"
         views[key] = _view(shown)

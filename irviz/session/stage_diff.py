@@ -135,11 +135,16 @@ def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]
 
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:
     first, last = stages[0], stages[-1]
-    # a name resolves to something else once that is registered
-    read = (reading_of(one, name) for one in (first, last) for name in relax_functions(one.module))
+    # a name resolves to something else once that is registered; entries are matched without a look
+    unread = _entries(first.module) & _entries(last.module) - {function} if function else set()
+    read = (
+        reading_of(one, name)
+        for one in (first, last)
+        for name in relax_functions(one.module).keys() - unread
+    )
     return ModuleDiff(
         *titles,
-        _function_diffs(last, tuple(_without_repeats(stages)), function, tuple(read)),
+        _function_diffs(last, tuple(_without_repeats(stages)), function, frozenset(read)),
         tuple(_module_differences(first.module, last.module)),
         _transforms(stages),
         (_text(first), _text(last)),
@@ -148,7 +153,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
 
 @kept_by_stage
 def _function_diffs(
-    last: Stage, stages: Sequence[Stage], function: str, _: tuple[Reading, ...]
+    last: Stage, stages: Sequence[Stage], function: str, _: frozenset[Reading]
 ) -> tuple[FunctionDiff, ...]:
     """Return the diff of each function on the way to the last stage, or those of one `function`."""
     first = stages[0]

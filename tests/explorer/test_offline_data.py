@@ -201,6 +201,11 @@ def test_the_changes_of_stages_are_counted_for_each_function(state: State) -> No
     assert max(counts["first/0/"] + counts["second/0/"]) > 0
 
 
+def test_what_is_shown_is_recorded_before_other_stages(state: State) -> None:
+    steps = record_in_steps(do(state, actions.Checkout("2")))
+    assert next(step for step in steps if step.startswith("stage")).startswith("stage 2 of")
+
+
 def test_pictures_that_there_is_no_room_for_are_nowhere_offered(state: State) -> None:
     room = Room(scenes=6)
     recording: Any = with_progress(record_in_steps(do(state, actions.Checkout("1")), room))

@@ -67,6 +67,7 @@ NORMS = {
     "log_softmax": lambda x, *_: R.nn.log_softmax(x),
     "gelu": lambda x, *_: R.nn.gelu(x),
     "variance": lambda x, *_: R.variance(x, axis=-1),
+    "std": lambda x, *_: R.std(x, axis=-1),
     "max_pool2d": lambda x, *_: R.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1)),
 }
 

@@ -35,7 +35,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
     """Add the options for the file to read and the module in it."""
-    words = ".py, .ipynb, .json, .pt2, .onnx, .irviz" + (
+    words = ".py, .ipynb, .json, .pt2, .onnx, .tflite, .irviz" + (
         "; without it: a list to choose from" * is_optional
     )
     count = "?" if is_optional else None

@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import sys
+import zlib
 from codecs import BOM_UTF8
 from dataclasses import replace
 from enum import Enum
@@ -37,7 +38,7 @@ from irviz.worker import answers
 
 READABLE = (
     "TVMScript (.py), a notebook (.ipynb), TVM's JSON (.json), a torch.export program (.pt2), "
-    "ONNX (.onnx) or a saved session (.irviz)"
+    "ONNX (.onnx), TensorFlow Lite (.tflite) or a saved session (.irviz)"
 )
 
 
@@ -49,6 +50,7 @@ class FileKind(Enum):
     SCRIPT = ".py", "TVMScript"
     PT2 = ".pt2", "a torch.export program"
     ONNX = ".onnx", "an ONNX model"
+    TFLITE = ".tflite", "a TensorFlow Lite model"
     SESSION = ".irviz", "a saved session"
 
     def __init__(self, suffix: str, title: str) -> None:
@@ -56,10 +58,11 @@ class FileKind(Enum):
 
 
 # What is said of common files that hold no graph, or one that only running them would show.
-COMPILED = (
-    "is compiled, and no IRModule can be read from it: give the module it is made of, or record "
-    "its build with irviz.record()"
+_NO_MODULE_IN = (
+    "and no IRModule can be read from it: give the module it is made of, or record its build with "
+    "irviz.record()"
 )
+COMPILED = f"is compiled, {_NO_MODULE_IN}"
 _CONVERT = "give the model itself, as ONNX or .pt2"
 _WEIGHTS = f"which holds weights and no graph: {_CONVERT}, and the weights as params="
 _PICKLE = (
@@ -96,10 +99,6 @@ _SIGNATURES = {
         rb"\x7fELF|MZ[^\n]{0,60}\0|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|!<arch>\n": COMPILED,
         rb"[fp]trt\0": COMPILED,
         rb"..\r\n[\0-\3]\0\0\0": "is compiled Python: give the .py file",
-        rb".{2}\0\0TFL3": (
-            "is TensorFlow Lite: import it with tvm.relax.frontend.tflite.from_tflite, and give "
-            "the IRModule"
-        ),
         rb".{2}\0\0ET\d\d": f"is an ExecuTorch program, which is lowered: {_CONVERT}",
         rb".{2}\0\0ORTM": f"is a model in the format of ONNX Runtime: {_CONVERT}",
         rb"ML\xefR": _MLIR,
@@ -158,13 +157,18 @@ _FOREIGN = {
 """What is said of files that only their suffix tells apart."""
 
 _WRITTEN_BY = {
-    FileKind.PT2: "write one with torch.export.save(torch.export.export(model, inputs), path)",
-    FileKind.SESSION: "write one with session.save(path)",
+    FileKind.PT2: (
+        "it is not a zip archive; write one with "
+        "torch.export.save(torch.export.export(model, inputs), path)"
+    ),
+    FileKind.TFLITE: "TFL3 is not at its byte 4; write one with tf.lite.TFLiteConverter",
+    FileKind.SESSION: "it is not a zip archive; write one with session.save(path)",
 }
-_ZIP = b"PK\x03\x04"
+_ZIP, _TFLITE = b"PK\x03\x04", b"TFL3"
 SESSION_ENTRY = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 """The names of the entries of a saved session, which is a zip archive as a .pt2 file is."""
 _MOST_NAME, _MOST_START = 30, 1000
+_KERNEL, _MOST_SYMBOLS = re.compile(rb"\0_?__tvm_ffi_([A-Za-z]\w*)(?=\0)"), 1 << 26
 _ONNX = re.compile(rb"\x08[\2-\x1f]")
 """ONNX has no signature of its own: it begins with its version, a field and a number. Models that
 TensorFlow has saved have 1 there."""
@@ -195,6 +199,8 @@ def detect_kind(content: bytes, name: str) -> FileKind:
         raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")
     if holds_session(content):
         return FileKind.SESSION
+    if content[4:8] == _TFLITE:
+        return FileKind.TFLITE
     if words := _other_kind(content, name):
         raise LoadError(f"{name!r} {words}")
     if content.startswith(_ZIP):
@@ -202,8 +208,11 @@ def detect_kind(content: bytes, name: str) -> FileKind:
     if named is FileKind.ONNX or _ONNX.match(content):
         return FileKind.ONNX
     if named in _WRITTEN_BY:
-        raise LoadError(f"{_wrong(name)}: it is not a zip archive; {_WRITTEN_BY[named]}")
-    text = decode_text(content, name)
+        raise LoadError(f"{_wrong(name)}: {_WRITTEN_BY[named]}")
+    return _text_kind(decode_text(content, name), named)
+
+
+def _text_kind(text: str, named: FileKind | None) -> FileKind:
     if text.lstrip()[:1] != "{":
         return named or FileKind.SCRIPT
     if '"root_index"' in text:
@@ -217,10 +226,23 @@ def _other_kind(content: bytes, name: str) -> str:
     """Return what is said of a file of a kind that holds no module, "" for other files."""
     start = content[:_MOST_START]
     words = next((said for begins, said in _SIGNATURES.items() if begins.match(start)), "")
+    if words and (kernels := _kernels(content)):
+        return f"is compiled by TVM, has the kernels {brief(kernels)}, {_NO_MODULE_IN}"
     suffix = Path(name).suffix.lower()
     if suffix == ".pb" and _ONNX.match(content):  # as ONNX's own tests are called
         return words
     return words or _FOREIGN.get(suffix, "")
+
+
+def _kernels(content: bytes) -> list[str]:
+    """Return the functions that a library has for TVM, by the names of its symbols.
+
+    TVM exports a library as a shared object, or as the archive of the objects that it is linked of.
+    """
+    if content.startswith(b"\x1f\x8b"):
+        with contextlib.suppress(zlib.error):
+            content = zlib.decompressobj(zlib.MAX_WBITS + 16).decompress(content, _MOST_SYMBOLS)
+    return sorted({name.decode() for name in _KERNEL.findall(content, 0, _MOST_SYMBOLS)})
 
 
 def decode_text(content: bytes, name: str) -> str:
@@ -267,9 +289,10 @@ def load(
     """Load a module. Files are read in the worker, and nothing in them is run.
 
     Args:
-        source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program
-            or ONNX; or an IRModule, a function, a `relax.frontend.nn` module, a module or
-            GraphModule of PyTorch, a program of torch.export or torch.onnx, or an ONNX model.
+        source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program,
+            ONNX or TensorFlow Lite; or an IRModule, a function, a `relax.frontend.nn` module, a
+            module or GraphModule of PyTorch, a program of torch.export or torch.onnx, or an ONNX
+            model.
         inputs: The inputs; PyTorch modules need them, as examples.
         params: Arrays by parameter name; they replace those of the source.
         name: The module to load from a file that defines several.
@@ -308,7 +331,7 @@ def load(
 
 def _seconds(file: str, size: int) -> float:
     """Return the time limit for opening a file."""
-    model = FileKind.PT2.suffix, FileKind.ONNX.suffix
+    model = FileKind.PT2.suffix, FileKind.ONNX.suffix, FileKind.TFLITE.suffix
     return seconds_for(size, is_text=not file.endswith(model))
 
 
@@ -381,6 +404,7 @@ _RATIOS = {
     FileKind.SCRIPT: 1000,
     FileKind.PT2: 20,
     FileKind.ONNX: 20,
+    FileKind.TFLITE: 20,
 }
 
 
@@ -440,6 +464,10 @@ def _read(
             from irviz.loaders.models.onnx_models import from_onnx_file
 
             return from_onnx_file(content, path, missing)
+        if kind is FileKind.TFLITE:
+            from irviz.loaders.models.tflite_models import from_tflite_file
+
+            return from_tflite_file(content)
     except FileError:
         raise
     except LoadError as failure:

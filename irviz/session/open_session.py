@@ -41,9 +41,9 @@ def load(
 
     Args:
         what: A path to TVMScript of any TVM version (.py, or a notebook with it), TVM's JSON, .pt2,
-            .onnx or a saved session (.irviz, and `"work.irviz#1"` for its stage 1); or a model: an
-            IRModule, a `relax.Function`, a PrimFunc, a module of `relax.frontend.nn`, torch or
-            torch.fx, a program of torch.export or torch.onnx, or an ONNX model.
+            .onnx, .tflite or a saved session (.irviz, and `"work.irviz#1"` for its stage 1); or a
+            model: an IRModule, a `relax.Function`, a PrimFunc, a module of `relax.frontend.nn`,
+            torch or torch.fx, a program of torch.export or torch.onnx, or an ONNX model.
         name: The name of the module to open, if a file defines several.
         params: Arrays by parameter name, which replace those of the model, or the path of an .npz,
             a .safetensors or a pickle with them.

@@ -76,7 +76,9 @@ AS_ONNX = "give the model itself, as ONNX or .pt2"
 WEIGHTS = f"which holds weights and no graph: {AS_ONNX}, and the weights as params="
 BY_TF = "convert it to ONNX with python -m tf2onnx.convert"
 STABLEHLO = "is MLIR: import StableHLO with tvm.relax.frontend.stablehlo.from_stablehlo, and give"
-COMPILED = "is compiled, and no IRModule can be read from it: give the module it is made of"
+UNREAD = "and no IRModule can be read from it: give the module it is made of"
+COMPILED = f"is compiled, {UNREAD}"
+LIBRARY = b"\x7fELF\x02\0__tvm_ffi_relu\0__tvm_ffi__library_bin\0__tvm_ffi_add\0"
 TVM_JSON = "it is JSON without TVM's 'nodes' and 'root_index'; write one with"
 NO_MODULE = "defines no module: write `@I.ir_module` above a class of functions"
 UNPACK = "unpack it, and give the model that is in it"
@@ -108,7 +110,8 @@ WRONG = {
     "saved_model.pb": (b"\x08\x01\x12", f"is a graph of TensorFlow: {BY_TF}"),
     "frozen.pb": (b"\x0a\x10\x0a\x01x", f"is a graph of TensorFlow: {BY_TF}"),
     "m.pbtxt": (b'node {\n name: "x"\n}', f"is a graph of TensorFlow: {BY_TF}"),
-    "m.tflite": (b"\x1c\0\0\0TFL3", "is TensorFlow Lite: import it with tvm.relax.frontend.tflite"),
+    "m.tflite": (b"\x1c\0\0\0TFL3", "is not a complete TensorFlow Lite model (unpack_from"),
+    "text.tflite": (b"hello", "is not a TensorFlow Lite model: TFL3 is not at its byte 4; write"),
     "m.mlmodel": (b"\x08\x04\x12", f"is a Core ML model: {AS_ONNX}"),
     "m.mlpackage.zip": (zipped("m/Manifest.json"), f"is a Core ML package: {AS_ONNX}"),
     "m.mlir": (b"module {", STABLEHLO),
@@ -124,6 +127,11 @@ WRONG = {
     "config.json": (b'{"model_type": "llama"}', f"describes a model without its graph: {AS_ONNX}"),
     # Programs that are compiled, and what older versions of TVM wrote.
     "m.so": (b"\x7fELF\x02", COMPILED),
+    "tvm.so": (LIBRARY, f"is compiled by TVM, has the kernels ['add', 'relu'], {UNREAD}"),
+    "tvm.tar": (
+        gzip.compress(LIBRARY),
+        f"is compiled by TVM, has the kernels ['add', 'relu'], {UNREAD}",
+    ),
     "m.dll": (b"MZ\x90\0\x03", COMPILED),
     "m.dylib": (b"\xcf\xfa\xed\xfe", COMPILED),
     "m.engine": (b"ftrt\0\0", COMPILED),

@@ -97,6 +97,16 @@ def onnx_layers(
     return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
 
 
+def tflite_layers(mod: ir.IRModule, values: Mapping[str, ir.Expr]) -> LayersByNode:
+    """Return the layers of the bindings of a module that was imported from TensorFlow Lite.
+
+    `values` maps the name of each tensor to what it was imported as. A tensor that several
+    operators were fused into has their names, separated by semicolons.
+    """
+    found = [(_layer_of_path(name.partition(";")[0]), value) for name, value in values.items()]
+    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
+
+
 def by_binding(
     function: relax.Function, results: Iterable[tuple[_Origin, ir.Expr]]
 ) -> dict[NodeId, _Origin]:
@@ -198,11 +208,14 @@ def _onnx_layer(node: onnx.NodeProto) -> Layer | None:
     kinds = _texts(noted.get("pkg.torch.onnx.class_hierarchy", ""))
     if scopes and len(scopes) == len(kinds):
         return layer_of_modules(list(zip(scopes, kinds, strict=True))[:-1])  # without the operator
-    if "/" not in node.name:
-        return None
+    return _layer_of_path(node.name) if "/" in node.name else None
+
+
+def _layer_of_path(path: str) -> Layer:
+    """Return the layer of an operator from its path, such as /layer1/layer1.0/conv1/Conv."""
     parts: list[LayerPart] = []
     around = ""
-    for name in node.name.strip("/").split("/")[:-1]:
+    for name in path.strip("/").split("/")[:-1]:
         own = name.removeprefix(f"{around}.")  # such as layer1/layer1.0/conv1
         parts.append(LayerPart(re.sub(r"_\d+$", "", own)))
         around = name

@@ -21,6 +21,7 @@ from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.code_panels import (
+    code_panel,
     executable_panel,
     function_lines,
     numpy_panels,
@@ -45,9 +46,7 @@ from irviz.view.slide import (
     Panel,
     SlideText,
     TooSmallError,
-    draw_code,
     slide_figure,
-    wrapped,
 )
 from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
@@ -65,6 +64,9 @@ _LARGE_TEXT = (19.0, 17.0, 15.5)
 _LEGEND_GAP = 10.0
 
 
+Arrangement: TypeAlias = Literal["row", "column"]
+
+
 class Shape(NamedTuple):
     """How much of a picture is drawn, and how.
 
@@ -76,7 +78,7 @@ class Shape(NamedTuple):
     """
 
     width: int
-    arrangement: Literal["row", "column"] = "row"
+    arrangement: Arrangement = "row"
     has_types: bool = True
     has_input_types: bool = True
 
@@ -159,11 +161,16 @@ class _Drawing:
                 fit = partial(self._parts, stage, language)
                 about = _sentences(self.session.graph(stage))
                 yield one.name, self._fitted(fit, words, language, about, [stage])
+            case "code":
+                stage = self._stages()[-1]
+                fit = partial(self._code, stage, one.functions or [function])
+                words = say("{0} as text", language, ", ".join(one.functions or [function]))
+                yield one.name, self._fitted(fit, words, language, words, [stage])
             case "numpy":
                 stage = self._stages()[-1]
                 functions = one.functions or [function]
                 words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
-                fit = partial(self._numpy, stage, functions, language)
+                fit = partial(self._numpy, stage, functions)
                 yield one.name, self._fitted(fit, words, language, words, [stage])
             case "history":
                 stage = self._stages()[-1]
@@ -227,23 +234,20 @@ class _Drawing:
         words = in_language(one.description, language) or description
         text = SlideText(title, title or label, words, programs)
         size = Size(*one.size)
-        source = [line for each in one.source for line in self._source(each)]
+        source = _with_gaps([self._source(each) for each in one.source])
 
         def fit(shape: Shape) -> Figure:
             drawn, arrows = panels(shape)
             if source:
-                group = ElementTree.Element("g", {"class": "code-panel"})
-                broken = [part for line in source for part in wrapped(line, shape.width)]
-                written = Panel(group, draw_code(group, broken, (0.0, 0.0), self.theme))
+                written = code_panel(source, one.pairs, self.theme, shape.width)
                 drawn, arrows = [written, *drawn], ["", *arrows]
             least, arrangement = one.min_text, shape.arrangement
             return slide_figure(drawn, arrows, text, self.theme, size, least, arrangement)
 
         is_graph = one.kind in ("graph", "arguments", "buffers", "stages", "history")
         widths = _WIDTHS if source or one.callouts or not is_graph else _WIDTHS[:1]
-        shapes = [Shape(width) for width in widths]
-        if source:
-            shapes += [Shape(width, "column") for width in widths]
+        arrangements: Sequence[Arrangement] = ("row", "column") if source else ("row",)
+        shapes = [Shape(width, one) for width in widths for one in arrangements]
         if one.kind == "stages":
             shapes += [Shape(width, has_input_types=False) for width in widths]
         if is_graph:
@@ -311,14 +315,17 @@ class _Drawing:
             lines = function_lines(script, function, self.declaration.hide)
             return [prim_func_panel(lines, self.theme, language, shape.width)], []
         graph, hide = self.session.graph(stage), self.declaration.hide
-        return [parts_panel(script, graph, hide, self.theme, language, shape.width)], []
+        return [parts_panel(script, graph, hide, self.theme, shape.width)], []
 
-    def _numpy(self, stage: str, functions: Sequence[str], language: str, shape: Shape) -> Drawn:
+    def _code(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
+        one, script = self.declaration, self.session.script(stage)
+        lines = _with_gaps([function_lines(script, name, one.hide) for name in functions])
+        return [code_panel(lines, one.pairs, self.theme, shape.width)], []
+
+    def _numpy(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
         chosen = self.session.stage(stage)
         script, hide = self.session.script(stage), self.declaration.hide
-        panels = numpy_panels(
-            chosen.module, script, functions, hide, self.theme, language, shape.width
-        )
+        panels = numpy_panels(chosen.module, script, functions, hide, self.theme, shape.width)
         return panels, [None]
 
     def _loops(self, language: str) -> Iterator[tuple[str, Figure]]:
@@ -387,6 +394,11 @@ def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -
         except TooSmallError as error:  # noqa: PERF203 - each width is another attempt
             errors.append(error)
     raise max(errors, key=lambda error: error.points)
+
+
+def _with_gaps(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of texts with an empty one between them."""
+    return [line for text in texts for line in ("", *text)][1:]
 
 
 def _with_writes(graph: Graph, word: str) -> Graph:

@@ -165,20 +165,53 @@ def test_the_parts_of_a_prim_func_are_framed_and_its_sizes_are_numbers():
 
 
 def test_the_python_that_made_a_program_is_drawn_before_it():
-    tree = drawn(
-        program="irviz.course.te_functions:matmul_relu_module",
-        kind="parts",
-        source=["irviz.course.te_functions:matmul_relu_module"],
-        hide=["def matmul_relu_module", "type_ = ", "builder = ", "return builder"],
-    )
+    made = "irviz.course.te_functions:matmul_relu_module"
+    hide = ["def matmul_relu_module", "type_ = ", "builder = ", "return builder"]
+    tree = drawn(program=made, kind="parts", source=[made], hide=hide, min_text=5)
     (code,) = groups(tree, "code-panel")
-    found = ["".join(one.itertext()) for one in code.iter(f"{SVG}text")]
-    assert found[0] == "parameters = [relax.Var(name, type_) for name in 'AB']"
-    assert "lv = builder.emit_te(te_matmul, *parameters)" in found
+    found = words(code)
+    assert found[0] == "a, b = (relax.Var(name, type_) for name in 'AB')"
+    assert "lv = builder.emit_te(te_matmul, a, b)" in found
     assert not [line for line in found if "emit_output` marks" in line]  # its docstring
     assert groups(tree, "function-parts")
     with pytest.raises(LoadError, match="is not a Python function"):
         drawn(program=MyModuleStatic, kind="parts", source=["irviz.course.mlp:MyModule"])
+
+
+def test_lines_of_a_pair_and_those_below_them_have_one_number_and_one_ground():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu",
+        kind="code",
+        source=[f"irviz.course.te_functions:{name}" for name in ("te_matmul", "te_relu")],
+        pairs=[["def te_matmul", "for i, j, k"], ["def te_relu", "for i0, i1"]],
+        min_text=5,
+    )
+    made, code = groups(tree, "code-panel")
+    for panel, rows in ((made, [6, 3]), (code, [6, 4])):
+        assert [text for text in words(panel) if text.isdigit()] == ["1", "2"]
+        heights = [float(one.get("height")) for one in panel.iter(f"{SVG}rect")]
+        assert heights == [15.0 * number for number in rows]
+    grounds = [[one.get("fill") for one in panel.iter(f"{SVG}rect")] for panel in (made, code)]
+    assert grounds[0] == grounds[1]
+    assert grounds[0][0] != grounds[0][1]
+
+
+def test_the_parts_of_a_relax_function_are_named_by_their_fields_and_classes():
+    tree = drawn(program="irviz.course.mlp:MyModuleTwoBlocks", kind="parts", min_text=5)
+    found = [text for text in words(tree) if "relax." in text or text.startswith(".")]
+    assert sorted(found) == sorted(
+        [
+            "relax.Function",
+            ".params[i]: relax.Var",
+            ".body: relax.SeqExpr",
+            *[".blocks[i]: relax.DataflowBlock"] * 2,
+            ".bindings[i]: relax.VarBinding",
+            ".var: relax.DataflowVar",
+            ".var: relax.Var",
+            ".value: relax.Call",
+            ".body",
+        ]
+    )
 
 
 def test_stages_end_with_what_is_built_of_them():
@@ -224,10 +257,10 @@ def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
     assert "def relu0(X: T.Buffer((1, 128), " in " ".join(found)
 
 
-@pytest.mark.parametrize(("language", "word"), [("en", "variable"), ("zh", "变量"), ("ko", "변수")])
+@pytest.mark.parametrize(("language", "word"), [("en", "block"), ("zh", "块"), ("ko", "블록")])
 def test_words_are_written_in_the_language_of_the_lecture(language, word):
-    tree = drawn(program=MyModuleStatic, kind="parts", languages=[language])
-    assert f"{word} · relax.DataflowVar" in words(tree)
+    tree = drawn(program=MyModule, kind="loops", languages=[language])
+    assert word in words(tree)
     assert "Noto Sans CJK" in tree.get("font-family")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from itertools import count, cycle
@@ -50,6 +51,26 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
 def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
     """Return the lines that begin with none of `hide`."""
     return [line for line in lines if not line.strip().startswith(tuple(hide))]
+
+
+class _Brief(ast.NodeTransformer):
+    """Writes `a[i] = a[i] + b` as `a[i] += b`, and parameters without their classes."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(node.arg)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        (target,), value = node.targets, node.value
+        if not isinstance(target, ast.Subscript) or not isinstance(value, ast.BinOp):
+            return node
+        is_same = ast.unparse(value.left) == ast.unparse(target)
+        return ast.AugAssign(target, value.op, value.right) if is_same else node
+
+
+def numpy_lines(module: ir.IRModule, function: str) -> list[str]:
+    """Return a function as short NumPy; raise NumPyError where it cannot be written as that."""
+    source = write_function(module, function, []).source
+    return ast.unparse(_Brief().visit(ast.parse(source))).splitlines()
 
 
 _PARTS = {  # the beginnings of lines, and what the frame around what they begin is called

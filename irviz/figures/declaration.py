@@ -67,8 +67,8 @@ class Declaration:
         captions: For "stages": the words above each stage.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
         step: Which of its steps, from 1; 0 for a figure of each.
-        callouts: What to show beside nodes: "binding" for their line of TVMScript, "callee" for
-            the function that they call.
+        callouts: What to show beside nodes, or below the last of the `stages`: "binding" for their
+            line of TVMScript, "callee" for the function that they call, "numpy" for its loops.
         notes: A few words beside nodes.
         highlight: The nodes with a thick outline.
         hide: The beginnings of lines of TVMScript and Python that are left out; the frames of
@@ -145,7 +145,7 @@ class Declaration:
 
 
 _DIRECTIONS = ("up", "down")
-_CALLOUTS = ("binding", "callee")
+_CALLOUTS = ("binding", "callee", "numpy")
 _GROUPS = ("open", "closed")
 
 

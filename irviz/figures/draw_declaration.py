@@ -24,6 +24,7 @@ from irviz.figures.code_panels import (
     code_panel,
     executable_panel,
     function_lines,
+    numpy_lines,
     numpy_panels,
     parts_panel,
     prim_func_panel,
@@ -256,9 +257,7 @@ class _Drawing:
 
     def _graph(self, graph: Graph, stage: str, language: str, shape: Shape) -> Drawn:
         one = self.declaration
-        callouts = {
-            name: self._callout(graph, stage, name, what) for name, what in one.callouts.items()
-        }
+        callouts = self._callouts(graph, stage)
         notes = {name: in_language(words, language) for name, words in one.notes.items()}
         words = GraphWords(
             callouts,
@@ -272,9 +271,15 @@ class _Drawing:
         drawn = draw_graph_panel(graph, self.theme, one.direction, words, one.columns)
         return [Panel(*drawn)], []
 
+    def _callouts(self, graph: Graph, stage: str) -> dict[str, Sequence[str]]:
+        wanted = self.declaration.callouts.items()
+        return {name: self._callout(graph, stage, name, what) for name, what in wanted}
+
     def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
-        """Return the lines of TVMScript beside a node."""
+        """Return the lines of code beside a node."""
         node, script = graph[name], self.session.script(stage)
+        if what == "numpy":
+            return numpy_lines(self.session.stage(stage).module, node.callee)
         if what == "callee":
             return function_lines(script, node.callee, self.declaration.hide)
         line = script.lines.get((self.session.function, node.id))
@@ -290,7 +295,15 @@ class _Drawing:
             names = {*graph.index}
             notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
-            words = GraphWords({}, notes, highlight, has_input_types=shape.has_input_types)
+            callouts = self._callouts(graph, stages[at]) if at == len(stages) - 1 else {}
+            words = GraphWords(
+                callouts,
+                notes,
+                highlight,
+                shape.width,
+                are_below=bool(callouts),
+                has_input_types=shape.has_input_types,
+            )
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))

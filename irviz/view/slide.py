@@ -236,6 +236,8 @@ LINE_HEIGHT = 15.0
 _BASELINE = 11.2
 _TINT = 0.16
 _HANGING = 4
+_INDEX = 2
+"""The depth of an index."""
 _OPENING, _CLOSING = "([{", ")]}"
 _OPERATORS = (" + ", " - ", " * ", " / ", " -> ")
 
@@ -257,8 +259,8 @@ class Span(NamedTuple):
 def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     """Break a line of code into lines of at most `width` characters, as far as possible.
 
-    It is broken after commas and before operators at the lowest bracket depth, as late as possible.
-    `depth` is the number of brackets open at its start.
+    It is broken after commas and before operators at the lowest bracket depth, as late as possible,
+    and after a `=` rather than in an index. `depth` is the number of brackets open at its start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
     quote = ""
@@ -268,11 +270,13 @@ def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
             quote = "" if quote == char else quote or char
         if quote:
             continue
-        depth += (char in _OPENING) - (char in _CLOSING)
+        depth += ((char in _OPENING) - (char in _CLOSING)) * (1 + (char in "[]"))
         if depth and line.startswith(", ", at):  # others are between the names of a tuple
             breaks.append((depth, at + 2))
         elif at > len(indent) and line.startswith(_OPERATORS, at):
             breaks.append((depth, at + 1))
+        elif not depth and line.startswith(" = ", at):
+            breaks.append((_INDEX, at + 3))
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:

@@ -68,6 +68,7 @@ class GraphWords:
         notes: Short notes beside nodes.
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
+        are_below: Whether callouts and notes are below the graph, and not at its right.
         has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
@@ -78,6 +79,7 @@ class GraphWords:
     notes: Mapping[str, str] = field(default_factory=dict)
     highlight: Collection[str] = ()
     width: int = 42
+    are_below: bool = False
     has_input_types: bool = True
     has_outputs: bool = True
     overlay: Overlay | None = None
@@ -477,23 +479,26 @@ class _Panel:
         self._grow(Rect.at(corner, *size))
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
-        """Draw callouts at the right, each beside its node and below the one above."""
+        """Draw callouts at the right, each beside its node, or below the graph."""
         beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
         names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
             return
         boxes = [_Callout.of(name, self.words) for name in names]
         boxes.sort(key=lambda one: self.shapes[NodeId(one.name)].centre[1])
-        left = self._border("right") + 1.2 * _GAP
+        right, is_below = self._border("right"), self.words.are_below
         tops = _apart(
             [(self.shapes[NodeId(one.name)].centre[1], one.size.height) for one in boxes],
-            self.extent.top,
+            self.extent.bottom + _GAP if is_below else self.extent.top,
         )
         for one, top in zip(boxes, tops, strict=True):
-            rect = Rect.at((left, top), one.size.width, one.size.height)
+            left = max(self.extent.left, right + _GAP - one.size.width)
+            rect = Rect.at((left if is_below else right + 1.2 * _GAP, top), *one.size)
             node = self.shapes[NodeId(one.name)]
-            start = (node.right, node.centre[1])
-            line = svg.path("M", *start, "L", left, rect.centre[1])
+            start, turn = (node.right, node.centre[1]), right + _GAP / 2
+            end = (rect.left, rect.centre[1])
+            ways = [(turn, start[1]), (turn, rect.top)] if is_below else [end]
+            line = svg.path("M", *start, *(part for way in ways for part in ("L", *way)))
             _draw_leader(picture, line, self.theme)
             one.draw(picture, rect, self.theme)
             self._grow(rect)

@@ -214,6 +214,24 @@ def test_the_parts_of_a_relax_function_are_named_by_their_fields_and_classes():
     )
 
 
+def test_the_loops_of_a_fused_function_are_below_the_last_stage():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu_module",
+        kind="stages",
+        transforms=["CanonicalizeBindings", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"],
+        stages=["1", "4"],
+        callouts={"gv": "numpy"},
+        min_text=5,
+    )
+    (callout,) = groups(tree, "callout")
+    code = words(callout)
+    assert code[0] == "def lnumpy_fused_te_matmul_te_relu(A, B, relu_intermediate):"
+    assert "matmul_intermediate[i, j] += A[i, k] * B[k, j]" in code
+    circles = [one for one in groups(tree, "graph-panel")[-1].iter() if one.get("cy")]
+    assert circles
+    assert all(float(one.get("cy")) < float(callout[0].get("y")) for one in circles)
+
+
 def test_stages_end_with_what_is_built_of_them():
     tree = drawn(
         program=MyModuleStatic,

@@ -355,7 +355,7 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
-        start = min((frame.rect.left for frame in self.scene.frames.values()), default=left - _GAP)
+        start = left - (4 if self.scene.frames else 1) * _GAP  # in a frame, before the edges in it
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)

@@ -74,12 +74,14 @@ class Shape(NamedTuple):
     Attributes:
         width: The most characters of a line of code.
         arrangement: Whether the panels are beside or above each other.
+        is_roomy: Whether labels are beside edges, or edges longer, where there is room for that.
         has_types: Whether the types of values are written.
         has_input_types: Whether those of the inputs at the left are written, too.
     """
 
     width: int
     arrangement: Arrangement = "row"
+    is_roomy: bool = True
     has_types: bool = True
     has_input_types: bool = True
 
@@ -249,10 +251,14 @@ class _Drawing:
         widths = _WIDTHS if source or one.callouts or not is_graph else _WIDTHS[:1]
         arrangements: Sequence[Arrangement] = ("row", "column") if source else ("row",)
         shapes = [Shape(width, one) for width in widths for one in arrangements]
-        if one.kind == "stages":
-            shapes += [Shape(width, has_input_types=False) for width in widths]
         if is_graph:
-            shapes += [Shape(width, has_types=False) for width in widths]
+            kept = [(True, True), (True, False), (False, True)]  # types, and those of inputs
+            shapes = [
+                Shape(width, "row", is_roomy, *types)
+                for types in (kept if one.kind == "stages" else kept[::2])
+                for is_roomy in (True, False)
+                for width in widths
+            ]
         return _first_that_fits(fit, shapes)
 
     def _graph(self, graph: Graph, stage: str, language: str, shape: Shape) -> Drawn:
@@ -264,6 +270,7 @@ class _Drawing:
             notes,
             one.highlight,
             shape.width,
+            is_roomy=shape.is_roomy,
             has_outputs=one.kind != "arguments",
             overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
@@ -302,6 +309,7 @@ class _Drawing:
                 highlight,
                 shape.width,
                 are_below=bool(callouts),
+                is_roomy=shape.is_roomy,
                 has_input_types=shape.has_input_types,
             )
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""

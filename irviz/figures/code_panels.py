@@ -15,7 +15,7 @@ from irviz.errors import NotFoundError
 from irviz.figures.declaration import say
 from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
-from irviz.model.graph.graph import Graph, NodeKind, RegionKind
+from irviz.model.graph.graph import CALL_AND_OPERATOR_KINDS, Graph, NodeKind, RegionKind
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, ground_colours
@@ -27,6 +27,7 @@ _DATAFLOW = "with R.dataflow()"
 _VARIABLES = {"relax.Var": "param", "relax.DataflowVar": "memory"}
 """The colours of the classes of variables."""
 _VALUES = {
+    **dict.fromkeys(CALL_AND_OPERATOR_KINDS, "relax.Call"),
     NodeKind.TUPLE: "relax.Tuple",
     NodeKind.TUPLE_GET_ITEM: "relax.TupleGetItem",
     NodeKind.IF: "relax.If",
@@ -133,7 +134,7 @@ def parts_panel(
     lines: list[str] = []
     parts: list[Part] = []
     blocks: list[tuple[int, int]] = []  # the open blocks: their first row and indentation
-    explained: set[str] = set()  # the classes of variables that have a label
+    explained: set[str] = set()  # the classes of variables, and fields, that have a label
     body = -1  # the first row of the body
 
     def close(indent: int) -> None:
@@ -158,13 +159,10 @@ def parts_panel(
             node = graph[at_line[number]]
             is_inner = node.id not in outputs and _in_block(graph, node.id)
             kind = "relax.DataflowVar" if is_inner else "relax.Var"
-            value = _VALUES.get(node.kind, "relax.Call") if not explained else ""
-            label = f".var: {kind}" if kind not in explained else ""
-            explained.add(kind)
-            colour = _VARIABLES[kind]
-            made, framed = _binding(
-                line, found, row, width, (label, colour), value, len(blocks) + 2
-            )
+            value = _VALUES.get(node.kind, "") if ".value" not in explained else ""
+            labels = f".var: {kind}" if kind not in explained else "", value
+            explained |= {kind, ".value"} if value else {kind}
+            made, framed = _binding(line, found, row, width, labels, kind, len(blocks) + 2)
         elif code.startswith("return "):
             begin = indent + len("return ")
             made, framed = [line], [Part(row, row, begin, len(line), ".body", row, 2, "param")]
@@ -197,27 +195,25 @@ def _binding(
     name: re.Match[str],
     row: int,
     width: int,
-    variable: tuple[str, str],
-    value: str,
+    labels: tuple[str, str],
+    kind: str,
     depth: int,
 ) -> tuple[list[str], list[Part]]:
     """Return the rows of a binding, and the frames around it, its variable and its value.
 
-    `variable` is the label and the colour of the variable. `value` is the class of the value; the
-    value is framed and the binding has a label where this is not "".
+    `kind` is the class of the variable. `labels` are the label of the variable, and the class of
+    the value: the value has a frame and a label, and the binding a label, if this is not "".
     """
-    begin, end = name.span(1)
-    at = name.end()
+    (begin, end), at, (label, value) = name.span(1), name.end(), labels
     written = wrapped(" " * at + line[at:], width)
     lines = [line[:at] + written[0].lstrip(), *written[1:]]
     last, right = row + len(lines) - 1, max(map(len, lines))
-    label, colour = variable
-    lines += [""] if label else []
+    lines += [""] if label or value else []
     below = row + len(lines) - 1
     title = ".bindings[i]: relax.VarBinding" if value else ""
     parts = [
         Part(row, last, begin, None, title, below, depth, "call"),
-        Part(row, row, begin, end, label, below, depth + 1, colour),
+        Part(row, row, begin, end, label, below, depth + 1, _VARIABLES[kind]),
     ]
     if value:
         parts.append(Part(row, last, at, right, f".value: {value}", below, depth + 1, "library"))
@@ -357,23 +353,19 @@ def draw_function_parts(
         tops.append(y + _FRAME * len(begun[at]))
         y = tops[-1] + LINE_HEIGHT + _FRAME * len(ended[at])
     draw_code(code, lines, (left, 0.0), theme, tops=tops)
-    used = [left + text_width(line, CODE_SIZE) for line in lines]
 
     def column(at: int) -> float:
         return left + text_width(" " * at, CODE_SIZE)
 
-    places = {}
-    for part in parts:
-        if part.label and part.end is not None:
-            start = column(part.start)
-            places[part] = max(start, used[part.label_row] + _LABEL_GAP)
-            used[part.label_row] = places[part] + text_width(part.label, LABEL_SIZE)
-    right = 0.0
-    for part in parts:
+    used, places, right = [column(len(line)) for line in lines], {}, 0.0
+    for part in sorted(parts, key=lambda part: part.end is None):  # inner labels are at the left
+        row, width = part.label_row, text_width(part.label, LABEL_SIZE) + _LABEL_GAP
         if part.end is None:
-            width = text_width(part.label, LABEL_SIZE) + _LABEL_GAP if part.label else 0.0
-            widest = max(used[part.label_row] + width, *used[part.first : part.bottom + 1])
+            widest = max(used[row] + width * bool(part.label), *used[part.first : part.bottom + 1])
             right = max(right, widest + _INSET * (part.depth + 1.5))
+        elif part.label:
+            places[part] = max(column(part.start), used[row] + _LABEL_GAP)
+            used[row] = places[part] + width - _LABEL_GAP
     for part in parts:
         fill, stroke = theme.colours[part.colour]
         above, below = begun[part.first], ended[part.bottom]

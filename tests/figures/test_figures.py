@@ -97,7 +97,7 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
     assert min(sizes) * scale >= 13.9
     with pytest.raises(
-        DrawError, match=r"'one': texts such as 'x: .*' would be .* needs .* has 300"
+        DrawError, match=r"'one': texts such as 'Tensor.*' would be .* needs .* has 300"
     ):
         drawn(program=MyModuleStatic, size=[300, 200])
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
@@ -280,6 +280,25 @@ def test_words_are_written_in_the_language_of_the_lecture(language, word):
     tree = drawn(program=MyModule, kind="loops", languages=[language])
     assert word in words(tree)
     assert "Noto Sans CJK" in tree.get("font-family")
+
+
+def test_labels_are_beside_straight_edges_where_there_is_room_and_else_upon_them():
+    def label(tree, words):
+        return next(one for one in tree.iter(f"{SVG}text") if one.text == words)
+
+    roomy = drawn(program=MyModuleStatic)
+    (frame,) = groups(roomy, "dataflow")
+    beside = label(roomy, "lv0: Tensor[(1, 128)]")
+    assert beside.get("text-anchor") == "start"
+    line = next(one for one in groups(roomy, "value") if one.get("data-node") == "lv0")[0]
+    assert float(beside.get("x")) > float(re.match(r"M([\d.]+)", line.get("d"))[1])
+    assert float(frame[0].get("x")) + float(frame[0].get("width")) > float(beside.get("x")) + 130
+    assert label(roomy, "Tensor[(1, 784)]") is not None  # its name is in the circle
+    lowered = {"program": "irviz.course.graph_rewrites:linear_relu", "kind": "stages"}
+    for width, anchor in ((1200, "start"), (1100, "middle")):
+        tree = drawn(**lowered, transforms=["LegalizeOps"], size=[width, 540])
+        assert label(tree, "lv: Tensor[(1, 128)]").get("text-anchor") == anchor
+        assert label(tree, "Tensor[(128,)]") is not None
 
 
 def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lecture():

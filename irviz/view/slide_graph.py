@@ -56,7 +56,7 @@ _COLUMN_GAP, _TURN = 26.0, 12.0
 """The space between two columns, and that of an edge which turns around the end of one."""
 _CUT_COST = 3
 """By how many nodes a column may be too long or short before it is broken within a frame."""
-_LABEL_MIDDLE, _LINE = 16.0, VALUE_HEIGHT + 2
+_LABEL_MIDDLE, _LINE = 16.0, VALUE_HEIGHT + 1
 """The distance of a node from the middle of the label beside its edge, and the line to the edge."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 

@@ -49,11 +49,11 @@ def matmul_relu_module(size: int = 128) -> IRModule:
     the dataflow block, `emit_func_output` that of the function.
     """
     type_ = relax.TensorType((size, size), "float32")
-    parameters = [relax.Var(name, type_) for name in "AB"]
+    a, b = (relax.Var(name, type_) for name in "AB")
     builder = relax.BlockBuilder()
-    with builder.function("main", parameters):
+    with builder.function("main", [a, b]):
         with builder.dataflow():
-            lv = builder.emit_te(te_matmul, *parameters)
+            lv = builder.emit_te(te_matmul, a, b)
             lv1 = builder.emit_te(te_relu, lv)
             gv = builder.emit_output(lv1)
         builder.emit_func_output(gv)

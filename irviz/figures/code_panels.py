@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from itertools import count, cycle
@@ -14,7 +15,7 @@ from irviz.errors import NotFoundError
 from irviz.figures.declaration import say
 from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
-from irviz.model.graph.graph import Graph, NodeKind, RegionKind
+from irviz.model.graph.graph import CALL_AND_OPERATOR_KINDS, Graph, NodeKind, RegionKind
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, ground_colours
@@ -22,7 +23,11 @@ from irviz.view.theme import Theme, ground_colours
 _SIZE = re.compile(r"T\.int64\((\d+)\)")
 """A size as TVM's lowering writes it; its type is of no use to a reader."""
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")
+_DATAFLOW = "with R.dataflow()"
+_VARIABLES = {"relax.Var": "param", "relax.DataflowVar": "memory"}
+"""The colours of the classes of variables."""
 _VALUES = {
+    **dict.fromkeys(CALL_AND_OPERATOR_KINDS, "relax.Call"),
     NodeKind.TUPLE: "relax.Tuple",
     NodeKind.TUPLE_GET_ITEM: "relax.TupleGetItem",
     NodeKind.IF: "relax.If",
@@ -47,6 +52,26 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
 def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
     """Return the lines that begin with none of `hide`."""
     return [line for line in lines if not line.strip().startswith(tuple(hide))]
+
+
+class _Brief(ast.NodeTransformer):
+    """Writes `a[i] = a[i] + b` as `a[i] += b`, and parameters without their classes."""
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        return ast.arg(node.arg)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        (target,), value = node.targets, node.value
+        if not isinstance(target, ast.Subscript) or not isinstance(value, ast.BinOp):
+            return node
+        is_same = ast.unparse(value.left) == ast.unparse(target)
+        return ast.AugAssign(target, value.op, value.right) if is_same else node
+
+
+def numpy_lines(module: ir.IRModule, function: str) -> list[str]:
+    """Return a function as short NumPy; raise NumPyError where it cannot be written as that."""
+    source = write_function(module, function, []).source
+    return ast.unparse(_Brief().visit(ast.parse(source))).splitlines()
 
 
 _PARTS = {  # the beginnings of lines, and what the frame around what they begin is called
@@ -100,69 +125,99 @@ def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
 
 
 def parts_panel(
-    script: Script, graph: Graph, hide: Sequence[str], theme: Theme, language: str, width: int
+    script: Script, graph: Graph, hide: Sequence[str], theme: Theme, width: int
 ) -> Panel:
-    """Return the panel of the parts of a Relax function."""
+    """Return the panel of the parts of a Relax function, with the fields that hold them."""
     text = function_texts(script)[graph.function]
     at_line = {line: node for node, line in text.nodes.items()}
-    explained = min(at_line, default=-1)
+    outputs = _block_outputs(text.lines)
     lines: list[str] = []
     parts: list[Part] = []
-    inner: list[Part] = []
     blocks: list[tuple[int, int]] = []  # the open blocks: their first row and indentation
+    explained: set[str] = set()  # the classes of variables, and fields, that have a label
+    body = -1  # the first row of the body
 
     def close(indent: int) -> None:
         while blocks and indent <= blocks[-1][1]:
             first, column = blocks.pop()
-            label = f"{say('dataflow block', language)} · relax.DataflowBlock"
-            parts.append(Part(first, len(lines) - 1, column, None, label, first, 1, "operator"))
+            label, depth = ".blocks[i]: relax.DataflowBlock", len(blocks) + 2
+            parts.append(Part(first, len(lines) - 1, column, None, label, first, depth, "operator"))
 
     for number, line in enumerate(text.lines):
         if line.strip().startswith(tuple(hide)):
             continue
         indent = len(line) - len(line.lstrip())
+        code = line[indent:]
         close(indent)
-        row = len(lines)
-        if line.lstrip().startswith("with R.dataflow()"):
-            blocks.append((row, indent))
-        if line.lstrip().startswith("def "):
-            begin, close_at = line.index("(") + 1, line.rindex(") -> ")
-            given = wrapped(" " * begin + line[begin:close_at], width, depth=1)
-            lines += [line[:begin] + given[0].lstrip(), *given[1:]]
-            last = len(lines) - 1
-            end = max(len(each) for each in lines[row:])
-            lines.append(" " * (begin - 1) + line[close_at:])
-            label = f"{say('parameters', language)} · relax.Var"
-            inner.append(Part(row, last, begin, end, label, last + 2, 1, "param"))
+        if body < 0 and (number in at_line or code.startswith((_DATAFLOW, "return "))):
+            body = len(lines)
             lines.append("")
+        row = len(lines)
+        if code.startswith("def "):
+            made, framed = _signature(line, row, width)
         elif number in at_line and (found := _ASSIGNED.match(line)):
-            begin = found.end()
-            value = wrapped(" " * begin + line[begin:], width)
-            lines += [line[:begin] + value[0].lstrip(), *value[1:]]
-            last, depth = len(lines) - 1, len(blocks) + 1
-            label = ""
-            if number == explained:
-                lines.append("")
-                label = f"{say('binding', language)} · relax.VarBinding"
-                node = graph[at_line[number]]
-                is_inner = node.id not in _block_outputs(text.lines) and _in_block(graph, node.id)
-                kind = "relax.DataflowVar" if is_inner else "relax.Var"
-                kind = f"{say('variable', language)} · {kind}"
-                called = f"{say('value', language)} · {_VALUES.get(node.kind, 'relax.Call')}"
-                name_end = indent + len(found[1])
-                end = max(len(each) for each in lines[row : last + 1])
-                inner.append(Part(row, last, begin, end, called, last + 1, depth + 1, "library"))
-                lines.append("")
-                inner.append(Part(row, row, indent, name_end, kind, last + 2, depth + 1, "param"))
-            label_row = len(lines) - 1 if label else row
-            parts.append(Part(row, last, indent, None, label, label_row, depth, "call"))
+            node = graph[at_line[number]]
+            is_inner = node.id not in outputs and _in_block(graph, node.id)
+            kind = "relax.DataflowVar" if is_inner else "relax.Var"
+            value = _VALUES.get(node.kind, "") if ".value" not in explained else ""
+            labels = f".var: {kind}" if kind not in explained else "", value
+            explained |= {kind, ".value"} if value else {kind}
+            made, framed = _binding(line, found, row, width, labels, kind, len(blocks) + 2)
+        elif code.startswith("return "):
+            begin = indent + len("return ")
+            made, framed = [line], [Part(row, row, begin, len(line), ".body", row, 2, "param")]
         else:
-            lines += wrapped(line, width)
+            made, framed = wrapped(line, width), []
+            if code.startswith(_DATAFLOW):
+                blocks.append((row, indent))
+        lines += made
+        parts += framed
     close(0)
-    label = f"{say('function', language)} · relax.Function"
-    parts.append(Part(0, len(lines) - 1, 0, None, label, 0, 0, "group"))
+    last = len(lines) - 1
+    parts.append(Part(body, last, _HANGING - 1, None, ".body: relax.SeqExpr", body, 1, "group"))
+    parts.append(Part(0, last, 0, None, "relax.Function", 0, 0, "group"))
     parts.sort(key=lambda part: part.depth)
-    return Panel(*draw_function_parts(lines, [*parts, *inner], theme))
+    return Panel(*draw_function_parts(lines, parts, theme))
+
+
+def _signature(line: str, row: int, width: int) -> tuple[list[str], list[Part]]:
+    """Return the rows of a `def`, and the frame around its parameters."""
+    begin, end = line.index("(") + 1, line.rindex(") -> ")
+    indent = " " * 2 * _HANGING
+    given = [indent + one.lstrip() for one in wrapped(indent + line[begin:end], width, depth=1)]
+    label, right = ".params[i]: relax.Var", max(map(len, given))
+    part = Part(row + 1, row + len(given), len(indent), right, label, row, 1, "param")
+    return [line[:begin], *given, line[end:]], [part]
+
+
+def _binding(
+    line: str,
+    name: re.Match[str],
+    row: int,
+    width: int,
+    labels: tuple[str, str],
+    kind: str,
+    depth: int,
+) -> tuple[list[str], list[Part]]:
+    """Return the rows of a binding, and the frames around it, its variable and its value.
+
+    `kind` is the class of the variable. `labels` are the label of the variable, and the class of
+    the value: the value has a frame and a label, and the binding a label, if this is not "".
+    """
+    (begin, end), at, (label, value) = name.span(1), name.end(), labels
+    written = wrapped(" " * at + line[at:], width)
+    lines = [line[:at] + written[0].lstrip(), *written[1:]]
+    last, right = row + len(lines) - 1, max(map(len, lines))
+    lines += [""] if label or value else []
+    below = row + len(lines) - 1
+    title = ".bindings[i]: relax.VarBinding" if value else ""
+    parts = [
+        Part(row, last, begin, None, title, below, depth, "call"),
+        Part(row, row, begin, end, label, below, depth + 1, _VARIABLES[kind]),
+    ]
+    if value:
+        parts.append(Part(row, last, at, right, f".value: {value}", below, depth + 1, "library"))
+    return lines, parts
 
 
 def _block_outputs(lines: Sequence[str]) -> set[str]:
@@ -176,16 +231,35 @@ def _in_block(graph: Graph, node_id: str) -> bool:
     return region is not None and graph.regions[region].kind is RegionKind.DATAFLOW_BLOCK
 
 
+def code_panel(
+    lines: Sequence[str], pairs: Sequence[Sequence[str]], theme: Theme, width: int
+) -> Panel:
+    """Return a panel of code: each of `pairs` begins lines that have its number and ground."""
+    written: list[str] = []
+    marked: dict[int, Mark] = {}
+    grounds = ground_colours(theme)
+    mark, outer = None, 0
+    for line in lines:
+        indent, text = len(line) - len(line.lstrip()), line.strip()
+        found = [at for at, one in enumerate(pairs) if text.startswith(tuple(one))]
+        if found:
+            mark, outer = Mark(grounds[found[0] % len(grounds)], str(found[0] + 1)), indent
+        elif indent <= outer:
+            mark = None
+        _add(written, marked, line, width, mark)
+    group = ElementTree.Element("g", {"class": "code-panel"})
+    return Panel(group, draw_code(group, written, (0.0, 0.0), theme, marked))
+
+
 def numpy_panels(
     module: ir.IRModule,
     script: Script,
     functions: Sequence[str],
     hide: Sequence[str],
     theme: Theme,
-    language: str,
     width: int,
 ) -> list[Panel]:
-    """Return functions in TVMScript and as loop NumPy: what corresponds has the same number."""
+    """Return functions in TVMScript and as NumPy: what corresponds has the same number."""
     sides: tuple[list[str], list[str]] = ([], [])
     marked: tuple[dict[int, Mark], dict[int, Mark]] = ({}, {})
     grounds = cycle(ground_colours(theme))
@@ -207,9 +281,8 @@ def numpy_panels(
                 _add(sides[0], marked[0], line, width, ground.get(at))
         for origin, line in zip(origins, written.source.splitlines(), strict=True):
             _add(sides[1], marked[1], line, width, ground.get(start + origin))
-    captions = "TVMScript", say("NumPy with loops", language)
     panels = []
-    for side, marks, caption in zip(sides, marked, captions, strict=True):
+    for side, marks, caption in zip(sides, marked, ("TVMScript", "NumPy"), strict=True):
         group = ElementTree.Element("g", {"class": "code-panel"})
         panels.append(Panel(group, draw_code(group, side, (0.0, 0.0), theme, marks), caption))
     height = max(panel.size.height for panel in panels)  # so that both begin at the top
@@ -230,8 +303,10 @@ def _add(
 
 
 LABEL_SIZE = 11.0
-_LINE_HEIGHT = 18.8
-_INSET = 7.0
+_INSET, _FRAME = 7.0, 5.0
+"""The space at the left of a frame, and above and below it for it and the next one."""
+_LABEL_GAP = 14.0
+_HANGING = 4
 
 
 class Part(NamedTuple):
@@ -243,7 +318,8 @@ class Part(NamedTuple):
         start: The column that it begins at.
         end: The column that it ends at, None for the right end of the frame around it.
         label: Its name, "" for none.
-        label_row: The row of the label; one of a frame with an `end` is at its left.
+        label_row: The row of the label, which follows what is in it; that of a frame without an
+            `end` is in this frame, at the right.
         depth: The number of frames around it.
         colour: Its name in `Theme.colours`.
     """
@@ -257,49 +333,53 @@ class Part(NamedTuple):
     depth: int
     colour: str
 
+    @property
+    def bottom(self) -> int:
+        """The last row of its frame."""
+        return self.last if self.end is not None else max(self.last, self.label_row)
+
 
 def draw_function_parts(
     lines: Sequence[str], parts: Sequence[Part], theme: Theme
 ) -> tuple[ElementTree.Element, Size]:
     """Return a group with the drawn code and its frames, outer ones first, and its size."""
-    root = ElementTree.Element("g", {"class": "function-parts"})
+    root, left = ElementTree.Element("g", {"class": "function-parts"}), _INSET
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
-    deepest = max((part.depth for part in parts), default=0)
-    left = _INSET * (deepest + 1)
-    raised = _INSET - 1.7  # for the ends of frames below the last row
-    size = draw_code(code, lines, (left, raised), theme, line_height=_LINE_HEIGHT)
-    right = left + max(size.width, *(_needed(part, lines) for part in parts)) + left
+    rows = range(len(lines))
+    begun = [sorted({part.depth for part in parts if part.first == at}) for at in rows]
+    ended = [sorted({part.depth for part in parts if part.bottom == at}) for at in rows]
+    tops, y = [], 0.0
+    for at in rows:
+        tops.append(y + _FRAME * len(begun[at]))
+        y = tops[-1] + LINE_HEIGHT + _FRAME * len(ended[at])
+    draw_code(code, lines, (left, 0.0), theme, tops=tops)
+
+    def column(at: int) -> float:
+        return left + text_width(" " * at, CODE_SIZE)
+
+    used, places, right = [column(len(line)) for line in lines], {}, 0.0
+    for part in sorted(parts, key=lambda part: part.end is None):  # inner labels are at the left
+        row, width = part.label_row, text_width(part.label, LABEL_SIZE) + _LABEL_GAP
+        if part.end is None:
+            widest = max(used[row] + width * bool(part.label), *used[part.first : part.bottom + 1])
+            right = max(right, widest + _INSET * (part.depth + 1.5))
+        elif part.label:
+            places[part] = max(column(part.start), used[row] + _LABEL_GAP)
+            used[row] = places[part] + width - _LABEL_GAP
     for part in parts:
         fill, stroke = theme.colours[part.colour]
-        inset = _INSET * (deepest - part.depth)
-        top = _INSET + part.first * _LINE_HEIGHT
-        bottom = _INSET + (max(part.last, part.label_row) + 1) * _LINE_HEIGHT
-        if part.end is None:
-            x = left + text_width(" " * part.start, CODE_SIZE) - 5
-            bottom -= 1 + part.depth  # inside the frame around it, which may end there too
-            rect = Rect(x, top, right - _INSET * (part.depth + 0.5), bottom)
-        else:
-            x = left + text_width(" " * part.start, CODE_SIZE) - 2
-            end = left + text_width(" " * part.end, CODE_SIZE) + 2
-            rect = Rect(x, top + 2, end, _INSET + (part.last + 1) * _LINE_HEIGHT - 3.5)
-        if part.depth == 0:
-            rect = rect._replace(left=left - inset - 1, top=1.0, bottom=bottom + _INSET - 1)
+        above, below = begun[part.first], ended[part.bottom]
+        end = right - _INSET * (part.depth + 0.5) if part.end is None else column(part.end) + 3
+        rect = Rect(
+            column(part.start) - (3 if part.end is not None else 5),
+            tops[part.first] - _FRAME * (len(above) - above.index(part.depth) - 0.5),
+            end,
+            tops[part.bottom] + LINE_HEIGHT + _FRAME * (len(below) - below.index(part.depth) - 0.5),
+        )
         group = add(frames, "g", "part")
         add_rect(group, rect, fill=fill, stroke=stroke, stroke_width=1.5, rx=3.0)
         if part.label:
-            y = raised + part.label_row * _LINE_HEIGHT + 14
-            place = (rect.right - 6, y) if part.end is None else (rect.left + 1, y)
             anchor = "end" if part.end is None else "start"
-            style = {"font_weight": "600"}
-            add_text(words, part.label, place, LABEL_SIZE, stroke, anchor, **style)
-    return root, Size(right, _INSET * 2 + len(lines) * _LINE_HEIGHT)
-
-
-def _needed(part: Part, lines: Sequence[str]) -> float:
-    """Return the width that a label's row needs for the label to follow its code."""
-    if not part.label:
-        return 0.0
-    label = text_width(part.label, LABEL_SIZE) + 8
-    if part.end is not None:
-        return text_width(" " * part.start, CODE_SIZE) + label
-    return text_width(lines[part.label_row], CODE_SIZE) + label + 2 * _INSET * part.depth + 14
+            place = places.get(part, rect.right - 6), tops[part.label_row] + 11
+            add_text(words, part.label, place, LABEL_SIZE, stroke, anchor, font_weight="600")
+    return root, Size(right, y)

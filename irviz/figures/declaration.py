@@ -18,7 +18,16 @@ else:
     import tomli as tomllib
 
 Kind = Literal[
-    "graph", "arguments", "buffers", "stages", "parts", "numpy", "loops", "history", "picture"
+    "graph",
+    "arguments",
+    "buffers",
+    "stages",
+    "parts",
+    "code",
+    "numpy",
+    "loops",
+    "history",
+    "picture",
 ]
 Language = Literal["en", "zh", "ko"]
 Words: TypeAlias = "str | Mapping[str, str]"
@@ -38,14 +47,14 @@ class Declaration:
         kind: "graph": the computational graph. "arguments": allocations and calls as a graph that
             has an edge for each argument, a failed attempt, because outputs are arguments too.
             "buffers": the same with what a call writes as its output. "stages": a graph after each
-            transform. "parts": what a function is made of. "numpy": functions beside what they are
-            as loops over NumPy arrays. "loops": a loop nest, or what each step of a schedule does
-            to it. "history": what the passes made of the node `around`, which has this name in the
-            last of the `stages`. "picture": the Figure that the program, a function, returns, as
-            it is: it is not fitted to a slide.
+            transform. "parts": what a function is made of. "code": functions as text. "numpy":
+            functions beside what they are as loops over NumPy arrays. "loops": a loop nest, or what
+            each step of a schedule does to it. "history": what the passes made of the node
+            `around`, which has this name in the last of the `stages`. "picture": the Figure that
+            the program, a function, returns, as it is: it is not fitted to a slide.
         module: Which module of a file that has several.
         function: Which function; by default that of the session.
-        functions: For "numpy": which functions, in order; by default the one.
+        functions: For "code" and "numpy": which functions, in order; by default the one.
         transforms: Names of passes, or `package.module:attribute` of a pass, applied in order.
         stages: The stages that are drawn, by their numbers; by default the last one, and for
             "stages" all.
@@ -58,14 +67,16 @@ class Declaration:
         captions: For "stages": the words above each stage.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
         step: Which of its steps, from 1; 0 for a figure of each.
-        callouts: What to show beside nodes: "binding" for their line of TVMScript, "callee" for
-            the function that they call.
+        callouts: What to show beside nodes, or below the last of the `stages`: "binding" for their
+            line of TVMScript, "callee" for the function that they call, "numpy" for its loops.
         notes: A few words beside nodes.
         highlight: The nodes with a thick outline.
         hide: The beginnings of lines of TVMScript and Python that are left out; the frames of
             dataflow blocks are, where it has "with R.dataflow(".
         source: References to the Python functions whose text is drawn at the left, such as those
             that built the program.
+        pairs: For "code": a list of the beginnings of lines for each number. These lines, and those
+            indented below them, have the number and its colour, also in the `source`.
         target: For "stages": what the last stage is built for, such as "llvm"; the parts of the
             executable are drawn behind it.
         title: The line above the picture.
@@ -99,6 +110,7 @@ class Declaration:
     highlight: Sequence[str] = ()
     hide: Sequence[str] = ("T.reads(", "T.writes(", '# with T.sblock("root")', "T.func_attr(")
     source: Sequence[object] = ()
+    pairs: Sequence[Sequence[str]] = ()
     target: str = ""
     title: Words = ""
     description: Words = ""
@@ -133,7 +145,7 @@ class Declaration:
 
 
 _DIRECTIONS = ("up", "down")
-_CALLOUTS = ("binding", "callee")
+_CALLOUTS = ("binding", "callee", "numpy")
 _GROUPS = ("open", "closed")
 
 
@@ -219,18 +231,13 @@ def _check(where: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> No
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "function": {"zh": "函数", "ko": "함수"},
-    "parameters": {"zh": "参数", "ko": "매개변수"},
-    "dataflow block": {"zh": "数据流块", "ko": "데이터플로우 블록"},
-    "binding": {"zh": "绑定", "ko": "바인딩"},
     "loop nest": {"zh": "循环嵌套", "ko": "루프 중첩"},
     "block": {"zh": "块", "ko": "블록"},
     "initial value": {"zh": "初始值", "ko": "초깃값"},
-    "variable": {"zh": "变量", "ko": "변수"},
     "value": {"zh": "值", "ko": "값"},
     "result": {"zh": "返回值", "ko": "반환값"},
     "writes": {"zh": "写入", "ko": "쓰기"},
     "return": {"zh": "返回", "ko": "반환"},
-    "NumPy with loops": {"zh": "使用循环的 NumPy", "ko": "루프로 쓴 NumPy"},
     "before": {"zh": "变换前", "ko": "변환 전"},
     "after": {"zh": "变换后", "ko": "변환 후"},
     "computational graph of {0}": {"zh": "{0} 的计算图", "ko": "{0}의 계산 그래프"},
@@ -244,6 +251,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     },
     "{0} after each transform": {"zh": "每次变换后的 {0}", "ko": "각 변환 후의 {0}"},
     "parts of {0}": {"zh": "{0} 的组成部分", "ko": "{0}의 구성 요소"},
+    "{0} as text": {"zh": "{0} 的代码", "ko": "{0}의 코드"},
     "{0} in TVMScript and in NumPy": {
         "zh": "{0} 的 TVMScript 与 NumPy",
         "ko": "TVMScript와 NumPy로 쓴 {0}",

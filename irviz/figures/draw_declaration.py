@@ -21,8 +21,10 @@ from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.code_panels import (
+    code_panel,
     executable_panel,
     function_lines,
+    numpy_lines,
     numpy_panels,
     parts_panel,
     prim_func_panel,
@@ -45,9 +47,7 @@ from irviz.view.slide import (
     Panel,
     SlideText,
     TooSmallError,
-    draw_code,
     slide_figure,
-    wrapped,
 )
 from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
@@ -65,18 +65,23 @@ _LARGE_TEXT = (19.0, 17.0, 15.5)
 _LEGEND_GAP = 10.0
 
 
+Arrangement: TypeAlias = Literal["row", "column"]
+
+
 class Shape(NamedTuple):
     """How much of a picture is drawn, and how.
 
     Attributes:
         width: The most characters of a line of code.
         arrangement: Whether the panels are beside or above each other.
+        is_roomy: Whether labels are beside edges, or edges longer, where there is room for that.
         has_types: Whether the types of values are written.
         has_input_types: Whether those of the inputs at the left are written, too.
     """
 
     width: int
-    arrangement: Literal["row", "column"] = "row"
+    arrangement: Arrangement = "row"
+    is_roomy: bool = True
     has_types: bool = True
     has_input_types: bool = True
 
@@ -159,11 +164,16 @@ class _Drawing:
                 fit = partial(self._parts, stage, language)
                 about = _sentences(self.session.graph(stage))
                 yield one.name, self._fitted(fit, words, language, about, [stage])
+            case "code":
+                stage = self._stages()[-1]
+                fit = partial(self._code, stage, one.functions or [function])
+                words = say("{0} as text", language, ", ".join(one.functions or [function]))
+                yield one.name, self._fitted(fit, words, language, words, [stage])
             case "numpy":
                 stage = self._stages()[-1]
                 functions = one.functions or [function]
                 words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
-                fit = partial(self._numpy, stage, functions, language)
+                fit = partial(self._numpy, stage, functions)
                 yield one.name, self._fitted(fit, words, language, words, [stage])
             case "history":
                 stage = self._stages()[-1]
@@ -227,40 +237,40 @@ class _Drawing:
         words = in_language(one.description, language) or description
         text = SlideText(title, title or label, words, programs)
         size = Size(*one.size)
-        source = [line for each in one.source for line in self._source(each)]
+        source = _with_gaps([self._source(each) for each in one.source])
 
         def fit(shape: Shape) -> Figure:
             drawn, arrows = panels(shape)
             if source:
-                group = ElementTree.Element("g", {"class": "code-panel"})
-                broken = [part for line in source for part in wrapped(line, shape.width)]
-                written = Panel(group, draw_code(group, broken, (0.0, 0.0), self.theme))
+                written = code_panel(source, one.pairs, self.theme, shape.width)
                 drawn, arrows = [written, *drawn], ["", *arrows]
             least, arrangement = one.min_text, shape.arrangement
             return slide_figure(drawn, arrows, text, self.theme, size, least, arrangement)
 
         is_graph = one.kind in ("graph", "arguments", "buffers", "stages", "history")
         widths = _WIDTHS if source or one.callouts or not is_graph else _WIDTHS[:1]
-        shapes = [Shape(width) for width in widths]
-        if source:
-            shapes += [Shape(width, "column") for width in widths]
-        if one.kind == "stages":
-            shapes += [Shape(width, has_input_types=False) for width in widths]
+        arrangements: Sequence[Arrangement] = ("row", "column") if source else ("row",)
+        shapes = [Shape(width, one) for width in widths for one in arrangements]
         if is_graph:
-            shapes += [Shape(width, has_types=False) for width in widths]
+            kept = [(True, True), (True, False), (False, True)]  # types, and those of inputs
+            shapes = [
+                Shape(width, "row", is_roomy, *types)
+                for types in (kept if one.kind == "stages" else kept[::2])
+                for is_roomy in (True, False)
+                for width in widths
+            ]
         return _first_that_fits(fit, shapes)
 
     def _graph(self, graph: Graph, stage: str, language: str, shape: Shape) -> Drawn:
         one = self.declaration
-        callouts = {
-            name: self._callout(graph, stage, name, what) for name, what in one.callouts.items()
-        }
+        callouts = self._callouts(graph, stage)
         notes = {name: in_language(words, language) for name, words in one.notes.items()}
         words = GraphWords(
             callouts,
             notes,
             one.highlight,
             shape.width,
+            is_roomy=shape.is_roomy,
             has_outputs=one.kind != "arguments",
             overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
@@ -268,9 +278,15 @@ class _Drawing:
         drawn = draw_graph_panel(graph, self.theme, one.direction, words, one.columns)
         return [Panel(*drawn)], []
 
+    def _callouts(self, graph: Graph, stage: str) -> dict[str, Sequence[str]]:
+        wanted = self.declaration.callouts.items()
+        return {name: self._callout(graph, stage, name, what) for name, what in wanted}
+
     def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
-        """Return the lines of TVMScript beside a node."""
+        """Return the lines of code beside a node."""
         node, script = graph[name], self.session.script(stage)
+        if what == "numpy":
+            return numpy_lines(self.session.stage(stage).module, node.callee)
         if what == "callee":
             return function_lines(script, node.callee, self.declaration.hide)
         line = script.lines.get((self.session.function, node.id))
@@ -286,7 +302,16 @@ class _Drawing:
             names = {*graph.index}
             notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
-            words = GraphWords({}, notes, highlight, has_input_types=shape.has_input_types)
+            callouts = self._callouts(graph, stages[at]) if at == len(stages) - 1 else {}
+            words = GraphWords(
+                callouts,
+                notes,
+                highlight,
+                shape.width,
+                are_below=bool(callouts),
+                is_roomy=shape.is_roomy,
+                has_input_types=shape.has_input_types,
+            )
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
@@ -311,14 +336,17 @@ class _Drawing:
             lines = function_lines(script, function, self.declaration.hide)
             return [prim_func_panel(lines, self.theme, language, shape.width)], []
         graph, hide = self.session.graph(stage), self.declaration.hide
-        return [parts_panel(script, graph, hide, self.theme, language, shape.width)], []
+        return [parts_panel(script, graph, hide, self.theme, shape.width)], []
 
-    def _numpy(self, stage: str, functions: Sequence[str], language: str, shape: Shape) -> Drawn:
+    def _code(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
+        one, script = self.declaration, self.session.script(stage)
+        lines = _with_gaps([function_lines(script, name, one.hide) for name in functions])
+        return [code_panel(lines, one.pairs, self.theme, shape.width)], []
+
+    def _numpy(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
         chosen = self.session.stage(stage)
         script, hide = self.session.script(stage), self.declaration.hide
-        panels = numpy_panels(
-            chosen.module, script, functions, hide, self.theme, language, shape.width
-        )
+        panels = numpy_panels(chosen.module, script, functions, hide, self.theme, shape.width)
         return panels, [None]
 
     def _loops(self, language: str) -> Iterator[tuple[str, Figure]]:
@@ -387,6 +415,11 @@ def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -
         except TooSmallError as error:  # noqa: PERF203 - each width is another attempt
             errors.append(error)
     raise max(errors, key=lambda error: error.points)
+
+
+def _with_gaps(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of texts with an empty one between them."""
+    return [line for text in texts for line in ("", *text)][1:]
 
 
 def _with_writes(graph: Graph, word: str) -> Graph:

@@ -16,12 +16,11 @@ from tvm import ir, s_tir, sym, tirx
 from irviz.errors import NumPyError
 from irviz.ir.statements import ScopedNames, flatten, statement_numbers, used_vars
 
-CALL_TIR = "lnumpy_call_tir"
 Origins = dict[ast.stmt, object]
 """The TVM binding or statement that a Python statement was written from."""
 RESERVED = (
     *("np", "math", "ml_dtypes", "range", "min", "max", "abs", "int", "bool"),
-    *(CALL_TIR, *keyword.kwlist),
+    *keyword.kwlist,
 )
 """Names that the text uses itself."""
 ARRAY = "np.ndarray"

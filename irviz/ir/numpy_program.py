@@ -19,10 +19,8 @@ from irviz.ir.module_functions import function_named
 from irviz.ir.node_ids import NodeIds, definitions
 from irviz.ir.numpy_prim_func import (
     ARRAY,
-    CALL_TIR,
     RESERVED,
     Origins,
-    call,
     empty,
     expression,
     function_definition,
@@ -152,11 +150,9 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def heading(texts: Sequence[str]) -> str:
-    """Return the imports and the helper function that functions need."""
+    """Return the imports that functions need."""
     used = [module for module in ("math", "ml_dtypes") if any(f"{module}." in one for one in texts)]
-    imports = "\n".join([*(f"import {module}" for module in used), "import numpy as np"])
-    is_calling = any(f"{CALL_TIR}(" in text for text in texts)
-    return _GAP.join([imports, *([CALL_TIR_SOURCE.strip()] if is_calling else [])])
+    return "\n".join([*(f"import {module}" for module in used), "import numpy as np"])
 
 
 def _program(
@@ -228,12 +224,6 @@ def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[
 
 
 CONSTANTS = "constants"
-CALL_TIR_SOURCE = f"""
-def {CALL_TIR}(prim_func, inputs, shape, dtype):
-    out = np.empty(shape, dtype=dtype)
-    prim_func(*inputs, out)
-    return out
-"""
 _CALLS = ("relax.call_tir", "relax.call_dps_packed")
 
 
@@ -288,19 +278,20 @@ class RelaxWriter:
         callee = self._callee(value.args[0])
         inputs = [self._value(one) for one in _fields(value.args[1])]
         output = value.ty_args[0]
-        if not isinstance(output, relax.TupleType):
-            allocated = empty(self._sizes(output), str(output.dtype))
-            made = call(CALL_TIR, callee, ast.Tuple(inputs), *allocated.args)
-            made.keywords = allocated.keywords
-            return [ast.Assign([self._define(var)], made)]
-        found: list[ast.stmt] = []
-        outputs: list[ast.expr] = []
-        for number, one in enumerate(output.fields):
-            name = ast.Name(self._scope.define(relax.Var(f"{var.name}_{number}", one)))
-            found.append(ast.Assign([name], empty(self._sizes(one), str(one.dtype))))
-            outputs.append(name)
+        if isinstance(output, relax.TupleType):
+            fields = [
+                (ast.Name(self._scope.define(relax.Var(f"{var.name}_{number}", one))), one)
+                for number, one in enumerate(output.fields)
+            ]
+        else:
+            fields = [(self._define(var), output)]
+        found: list[ast.stmt] = [
+            ast.Assign([name], empty(self._sizes(one), str(one.dtype))) for name, one in fields
+        ]
+        outputs: list[ast.expr] = [name for name, _ in fields]
         found.append(ast.Expr(ast.Call(callee, [*inputs, *outputs], [])))
-        found.append(ast.Assign([self._define(var)], ast.Tuple(outputs)))
+        if isinstance(output, relax.TupleType):
+            found.append(ast.Assign([self._define(var)], ast.Tuple(outputs)))
         return found
 
     def _callee(self, callee: ir.Expr) -> ast.expr:

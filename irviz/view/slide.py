@@ -236,6 +236,8 @@ LINE_HEIGHT = 15.0
 _BASELINE = 11.2
 _TINT = 0.16
 _HANGING = 4
+_INDEX = 2
+"""The depth of an index."""
 _OPENING, _CLOSING = "([{", ")]}"
 _OPERATORS = (" + ", " - ", " * ", " / ", " -> ")
 
@@ -257,8 +259,8 @@ class Span(NamedTuple):
 def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     """Break a line of code into lines of at most `width` characters, as far as possible.
 
-    It is broken after commas and before operators at the lowest bracket depth, as late as possible.
-    `depth` is the number of brackets open at its start.
+    It is broken after commas and before operators at the lowest bracket depth, as late as possible,
+    and after a `=` rather than in an index. `depth` is the number of brackets open at its start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
     quote = ""
@@ -268,11 +270,13 @@ def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
             quote = "" if quote == char else quote or char
         if quote:
             continue
-        depth += (char in _OPENING) - (char in _CLOSING)
+        depth += ((char in _OPENING) - (char in _CLOSING)) * (1 + (char in "[]"))
         if depth and line.startswith(", ", at):  # others are between the names of a tuple
             breaks.append((depth, at + 2))
         elif at > len(indent) and line.startswith(_OPERATORS, at):
             breaks.append((depth, at + 1))
+        elif not depth and line.startswith(" = ", at):
+            breaks.append((_INDEX, at + 3))
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:
@@ -292,7 +296,7 @@ def draw_code(
     corner: Point,
     theme: Theme,
     marked: Mapping[int, Mark] | None = None,
-    line_height: float = LINE_HEIGHT,
+    tops: Sequence[float] = (),
 ) -> Size:
     """Draw lines of code, and return their size.
 
@@ -300,7 +304,7 @@ def draw_code(
         corner: The upper left corner.
         marked: The grounds and numbers of some lines, by their indices; neighbours that have the
             same share them.
-        line_height: The distance of two lines.
+        tops: The upper ends of the lines below the corner; by default they follow each other.
     """
     group = svg.add(parent, "g", "code")
     marked = marked or {}
@@ -308,34 +312,33 @@ def draw_code(
         (svg.text_width(mark.number + " ", CODE_SIZE) for mark in marked.values()), default=0
     )
     x, y = corner[0] + gutter, corner[1]
-    baseline = _BASELINE + (line_height - LINE_HEIGHT) / 2
+    tops = tops or [at * LINE_HEIGHT for at in range(len(lines))]
     width = max((svg.text_width(line, CODE_SIZE) for line in lines), default=0.0)
     for mark, run in groupby(range(len(lines)), marked.get):
         if mark is None:
             continue
         rows = list(run)
-        top, height = y + rows[0] * line_height, len(rows) * line_height
+        top, height = y + tops[rows[0]], tops[rows[-1]] - tops[rows[0]] + LINE_HEIGHT
         if mark.colour:
             ground = mix_colours(theme.background, mark.colour, _TINT)
             area = Rect.at((corner[0] - 4, top), gutter + width + 8, height)
             svg.add_rect(group, area, fill=ground)
-        place, style = (corner[0], top + baseline), {"font_weight": "700"}
+        place, style = (corner[0], top + _BASELINE), {"font_weight": "700"}
         svg.add_text(group, mark.number, place, CODE_SIZE, theme.text, "start", "number", **style)
     for at, (text, spans) in enumerate(zip(lines, _highlighted(tuple(lines)), strict=False)):
         if not text.strip():
             continue
         indent = len(text) - len(text.lstrip())
         left = x + svg.text_width(" " * indent, CODE_SIZE)
-        element = svg.add_text(
-            group, "", (left, y + at * line_height + baseline), CODE_SIZE, theme.text, "start"
-        )
+        place = (left, y + tops[at] + _BASELINE)
+        element = svg.add_text(group, "", place, CODE_SIZE, theme.text, "start")
         for span in spans:
             part = svg.add(element, "tspan", fill=theme.code.get(span.colour, theme.text))
             if span.colour in ("keyword", "decorator"):
                 part.set("font-weight", "600")
             part.text = svg.printable(span.text)
         svg.keep_spaces(element)
-    return Size(gutter + width, len(lines) * line_height)
+    return Size(gutter + width, (tops[-1] + LINE_HEIGHT) if lines else 0.0)
 
 
 @lru_cache(maxsize=256)

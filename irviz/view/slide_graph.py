@@ -46,7 +46,7 @@ from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0
 """The time limit of a layout, long enough that a busy machine gives the same one."""
-_RANK_GAP = "0.17"
+_RANK_GAP, _WIDE_RANK_GAP = "0.17", "0.35"
 _GAP = 20.0
 _STACKED = 5.0
 _PAD = 6.0
@@ -56,6 +56,8 @@ _COLUMN_GAP, _TURN = 26.0, 12.0
 """The space between two columns, and that of an edge which turns around the end of one."""
 _CUT_COST = 3
 """By how many nodes a column may be too long or short before it is broken within a frame."""
+_LABEL_MIDDLE, _LINE = 16.0, VALUE_HEIGHT + 1
+"""The distance of a node from the middle of the label beside its edge, and the line to the edge."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
 
@@ -68,6 +70,9 @@ class GraphWords:
         notes: Short notes beside nodes.
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
+        are_below: Whether callouts and notes are below the graph, and not at its right.
+        is_roomy: Whether labels are beside their edges if all of these are straight, and the edges
+            are longer if not.
         has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
@@ -78,6 +83,8 @@ class GraphWords:
     notes: Mapping[str, str] = field(default_factory=dict)
     highlight: Collection[str] = ()
     width: int = 42
+    are_below: bool = False
+    is_roomy: bool = True
     has_input_types: bool = True
     has_outputs: bool = True
     overlay: Overlay | None = None
@@ -244,6 +251,8 @@ class _Panel:
                 del self.inputs[node_id]
             self._place()
         self.extent = Rect(0.0, 0.0, *self.scene.size)
+        for rect in (*self.labels.values(), *(one.rect for one in self.scene.frames.values())):
+            self._grow(rect)
         for node in self.rest.nodes:
             if node.kind is NodeKind.GROUP:
                 rect = self.scene.shapes[node.id]
@@ -268,7 +277,7 @@ class _Panel:
     def outlet(self, node_id: NodeId) -> Point:
         """Return where the edge to the next column begins, behind the label of the value."""
         x, y = self.scene.outlet(node_id)
-        has_label = bool(node_labels.value_label(self.graph[node_id]))
+        has_label = bool(node_labels.value_label(self.graph[node_id])) and not self.labels
         return self.moved((x, y + self.scene.outward * VALUE_HEIGHT * has_label))
 
     def inlet(self, node_id: NodeId) -> Point:
@@ -279,10 +288,45 @@ class _Panel:
     def _place(self) -> None:
         """Lay out everything that is not at the sides."""
         self.rest, self.hidden = _chain(self.graph, self.inputs, self.buffers)
-        placed = place_graph(self.rest, self.direction, _SECONDS, rank_gap=_RANK_GAP)
+        self.scene, self.labels = self._lay_out(self.rest), {}
+        routes = [route for _, route in self.scene.edges]
+        is_straight = all(abs(x - one.tip[0]) < 1 for one in routes for x, _ in one.points)
+        if not self.words.is_roomy:
+            return
+        if not is_straight:
+            self.scene = self._lay_out(self.rest, _WIDE_RANK_GAP)
+            return
+        narrow = [node._replace(type_text="") for node in self.rest.nodes]
+        self.scene = self._lay_out(self.rest.with_nodes(narrow))
+        for node in self.rest.nodes:
+            if node.id in self.scene.used:
+                x, y = self.scene.outlet(node.id)
+                place = x + _PAD, y + self.scene.outward * _LABEL_MIDDLE + 4
+                label = _label(node)
+                self.labels[node.id] = svg.text_rect(label, place, node_labels.VALUE_SIZE, "start")
+        for index, frame in self.scene.frames.items():
+            inside = [one.right + _PAD for one in self.labels.values() if one.overlaps(frame.rect)]
+            wide = frame.rect._replace(right=max([frame.rect.right, *inside]))
+            self.scene.frames[index] = replace(frame, rect=wide)
+
+    def _lay_out(self, graph: Graph, rank_gap: str = _RANK_GAP) -> SceneGeometry:
+        placed = place_graph(graph, self.direction, _SECONDS, rank_gap=rank_gap)
         if placed.note:
             raise DrawError(f"{placed.note} Such a figure would not be the same everywhere.")
-        self.scene = SceneGeometry(self.rest, placed.layout, self.direction)
+        return SceneGeometry(graph, placed.layout, self.direction)
+
+    def _move_labels(self, picture: ElementTree.Element) -> None:
+        """Write the labels of values beside their edges, which then begin at the nodes."""
+        for group in picture.iter("g"):
+            name, size = NodeId(group.get("data-node", "")), node_labels.VALUE_SIZE
+            if group.get("class") != "value" or name not in self.labels:
+                continue
+            (line, text), out = group, self.scene.outward
+            x, y = self.scene.outlet(name)
+            line.set("d", svg.path("M", x, y, "v", out * _LINE))
+            group.remove(text)
+            place, label = (x + _PAD, y + out * _LABEL_MIDDLE + 4), _label(self.graph[name])
+            svg.add_text(group, label, place, size, self.theme.text, "start")
 
     def _is_blocked(self, node_id: NodeId) -> bool:
         """Return whether another node is between a call and the left side."""
@@ -298,6 +342,7 @@ class _Panel:
             scene.used = {edge.source for edge, _ in scene.edges}
         picture = self.picture
         draw_scene(picture, self.rest, scene, self.theme, overlay=_unflagged(self.words.overlay))
+        self._move_labels(picture)
         self._draw_alone(picture)
         self._draw_buffers(picture)
         self._draw_inputs(picture)
@@ -322,6 +367,7 @@ class _Panel:
     def _border(self, side: str) -> float:
         """Return the outermost x of what is drawn so far at a side."""
         rects = [*self.shapes.values(), *(frame.rect for frame in self.scene.frames.values())]
+        rects += self.labels.values()
         chosen = [rect.left for rect in rects] if side == "left" else [one.right for one in rects]
         return min(chosen) if side == "left" else max(chosen)
 
@@ -353,7 +399,7 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
-        start = min((frame.rect.left for frame in self.scene.frames.values()), default=left - _GAP)
+        start = left - (4 if self.scene.frames else 1) * _GAP  # in a frame, before the edges in it
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)
@@ -477,23 +523,26 @@ class _Panel:
         self._grow(Rect.at(corner, *size))
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
-        """Draw callouts at the right, each beside its node and below the one above."""
+        """Draw callouts at the right, each beside its node, or below the graph."""
         beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
         names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
             return
         boxes = [_Callout.of(name, self.words) for name in names]
         boxes.sort(key=lambda one: self.shapes[NodeId(one.name)].centre[1])
-        left = self._border("right") + 1.2 * _GAP
+        right, is_below = self._border("right"), self.words.are_below
         tops = _apart(
             [(self.shapes[NodeId(one.name)].centre[1], one.size.height) for one in boxes],
-            self.extent.top,
+            self.extent.bottom + _GAP if is_below else self.extent.top,
         )
         for one, top in zip(boxes, tops, strict=True):
-            rect = Rect.at((left, top), one.size.width, one.size.height)
+            left = max(self.extent.left, right + _GAP - one.size.width)
+            rect = Rect.at((left if is_below else right + 1.2 * _GAP, top), *one.size)
             node = self.shapes[NodeId(one.name)]
-            start = (node.right, node.centre[1])
-            line = svg.path("M", *start, "L", left, rect.centre[1])
+            start, turn = (node.right, node.centre[1]), right + _GAP / 2
+            end = (rect.left, rect.centre[1])
+            ways = [(turn, start[1]), (turn, rect.top)] if is_below else [end]
+            line = svg.path("M", *start, *(part for way in ways for part in ("L", *way)))
             _draw_leader(picture, line, self.theme)
             one.draw(picture, rect, self.theme)
             self._grow(rect)
@@ -531,6 +580,11 @@ class _Callout:
             )
             y += _WORDS_HEIGHT
         draw_code(group, self.lines, (rect.left + _PAD, y), theme)
+
+
+def _label(node: Node) -> str:
+    """Return what is written beside an edge: an input has its name in its shape."""
+    return node.type_label if node.kind in INPUT_KINDS else node_labels.value_label(node)
 
 
 def _unflagged(overlay: Overlay | None) -> Overlay | None:

@@ -97,7 +97,7 @@ def test_no_text_is_smaller_on_the_slide_than_was_asked_for():
     sizes = [float(one.get("font-size")) for one in tree.iter() if one.get("font-size")]
     assert min(sizes) * scale >= 13.9
     with pytest.raises(
-        DrawError, match=r"'one': texts such as 'x: .*' would be .* needs .* has 300"
+        DrawError, match=r"'one': texts such as 'Tensor.*' would be .* needs .* has 300"
     ):
         drawn(program=MyModuleStatic, size=[300, 200])
     assert drawn(program=MyModuleStatic, size=[300, 200], min_text=5) is not None
@@ -165,20 +165,71 @@ def test_the_parts_of_a_prim_func_are_framed_and_its_sizes_are_numbers():
 
 
 def test_the_python_that_made_a_program_is_drawn_before_it():
-    tree = drawn(
-        program="irviz.course.te_functions:matmul_relu_module",
-        kind="parts",
-        source=["irviz.course.te_functions:matmul_relu_module"],
-        hide=["def matmul_relu_module", "type_ = ", "builder = ", "return builder"],
-    )
+    made = "irviz.course.te_functions:matmul_relu_module"
+    hide = ["def matmul_relu_module", "type_ = ", "builder = ", "return builder"]
+    tree = drawn(program=made, kind="parts", source=[made], hide=hide, min_text=5)
     (code,) = groups(tree, "code-panel")
-    found = ["".join(one.itertext()) for one in code.iter(f"{SVG}text")]
-    assert found[0] == "parameters = [relax.Var(name, type_) for name in 'AB']"
-    assert "lv = builder.emit_te(te_matmul, *parameters)" in found
+    found = words(code)
+    assert found[0] == "a, b = (relax.Var(name, type_) for name in 'AB')"
+    assert "lv = builder.emit_te(te_matmul, a, b)" in found
     assert not [line for line in found if "emit_output` marks" in line]  # its docstring
     assert groups(tree, "function-parts")
     with pytest.raises(LoadError, match="is not a Python function"):
         drawn(program=MyModuleStatic, kind="parts", source=["irviz.course.mlp:MyModule"])
+
+
+def test_lines_of_a_pair_and_those_below_them_have_one_number_and_one_ground():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu",
+        kind="code",
+        source=[f"irviz.course.te_functions:{name}" for name in ("te_matmul", "te_relu")],
+        pairs=[["def te_matmul", "for i, j, k"], ["def te_relu", "for i0, i1"]],
+        min_text=5,
+    )
+    made, code = groups(tree, "code-panel")
+    for panel, rows in ((made, [6, 3]), (code, [6, 4])):
+        assert [text for text in words(panel) if text.isdigit()] == ["1", "2"]
+        heights = [float(one.get("height")) for one in panel.iter(f"{SVG}rect")]
+        assert heights == [15.0 * number for number in rows]
+    grounds = [[one.get("fill") for one in panel.iter(f"{SVG}rect")] for panel in (made, code)]
+    assert grounds[0] == grounds[1]
+    assert grounds[0][0] != grounds[0][1]
+
+
+def test_the_parts_of_a_relax_function_are_named_by_their_fields_and_classes():
+    tree = drawn(program="irviz.course.mlp:MyModuleTwoBlocks", kind="parts", min_text=5)
+    found = [text for text in words(tree) if "relax." in text or text.startswith(".")]
+    assert sorted(found) == sorted(
+        [
+            "relax.Function",
+            ".params[i]: relax.Var",
+            ".body: relax.SeqExpr",
+            *[".blocks[i]: relax.DataflowBlock"] * 2,
+            ".bindings[i]: relax.VarBinding",
+            ".var: relax.DataflowVar",
+            ".var: relax.Var",
+            ".value: relax.Call",
+            ".body",
+        ]
+    )
+
+
+def test_the_loops_of_a_fused_function_are_below_the_last_stage():
+    tree = drawn(
+        program="irviz.course.te_functions:matmul_relu_module",
+        kind="stages",
+        transforms=["CanonicalizeBindings", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"],
+        stages=["1", "4"],
+        callouts={"gv": "numpy"},
+        min_text=5,
+    )
+    (callout,) = groups(tree, "callout")
+    code = words(callout)
+    assert code[0] == "def lnumpy_fused_te_matmul_te_relu(A, B, relu_intermediate):"
+    assert "matmul_intermediate[i, j] += A[i, k] * B[k, j]" in code
+    circles = [one for one in groups(tree, "graph-panel")[-1].iter() if one.get("cy")]
+    assert circles
+    assert all(float(one.get("cy")) < float(callout[0].get("y")) for one in circles)
 
 
 def test_stages_end_with_what_is_built_of_them():
@@ -224,11 +275,30 @@ def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
     assert "def relu0(X: T.Buffer((1, 128), " in " ".join(found)
 
 
-@pytest.mark.parametrize(("language", "word"), [("en", "variable"), ("zh", "变量"), ("ko", "변수")])
+@pytest.mark.parametrize(("language", "word"), [("en", "block"), ("zh", "块"), ("ko", "블록")])
 def test_words_are_written_in_the_language_of_the_lecture(language, word):
-    tree = drawn(program=MyModuleStatic, kind="parts", languages=[language])
-    assert f"{word} · relax.DataflowVar" in words(tree)
+    tree = drawn(program=MyModule, kind="loops", languages=[language])
+    assert word in words(tree)
     assert "Noto Sans CJK" in tree.get("font-family")
+
+
+def test_labels_are_beside_straight_edges_where_there_is_room_and_else_upon_them():
+    def label(tree, words):
+        return next(one for one in tree.iter(f"{SVG}text") if one.text == words)
+
+    roomy = drawn(program=MyModuleStatic)
+    (frame,) = groups(roomy, "dataflow")
+    beside = label(roomy, "lv0: Tensor[(1, 128)]")
+    assert beside.get("text-anchor") == "start"
+    line = next(one for one in groups(roomy, "value") if one.get("data-node") == "lv0")[0]
+    assert float(beside.get("x")) > float(re.match(r"M([\d.]+)", line.get("d"))[1])
+    assert float(frame[0].get("x")) + float(frame[0].get("width")) > float(beside.get("x")) + 130
+    assert label(roomy, "Tensor[(1, 784)]") is not None  # its name is in the circle
+    lowered = {"program": "irviz.course.graph_rewrites:linear_relu", "kind": "stages"}
+    for width, anchor in ((1200, "start"), (1100, "middle")):
+        tree = drawn(**lowered, transforms=["LegalizeOps"], size=[width, 540])
+        assert label(tree, "lv: Tensor[(1, 128)]").get("text-anchor") == anchor
+        assert label(tree, "Tensor[(128,)]") is not None
 
 
 def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lecture():

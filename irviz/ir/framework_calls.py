@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tvm import relax
+
 PREFIX: Final = "torch."
 ONNX_PREFIX: Final = "onnx."
 EVALUATOR: Final = "ONNX's reference evaluator"
@@ -114,3 +116,33 @@ def read_arguments(
         raise ValueError(f"{text[:80]!r} is not a list of arguments")
     named = {str(each.arg): value(each.value) for each in call.keywords}
     return [value(each) for each in call.args], named
+
+
+def emitted_call(
+    builder: relax.BlockBuilder,
+    name: str,
+    operands: Sequence[relax.Expr],
+    types: relax.TensorType | list[relax.TensorType],
+    *,
+    has_new_sizes: bool,
+) -> relax.Expr:
+    """Emit a call of a function by its name; return its result, a tuple for several types.
+
+    With `has_new_sizes` the types have symbols that are new, or no shape, and the function makes
+    its results.
+    """
+    if not has_new_sizes:
+        return builder.emit(relax.call_dps_packed(name, operands, types))
+    several = types if isinstance(types, list) else [types]
+    loose = [relax.TensorType(dtype=one.dtype, ndim=one.ndim) for one in several]
+    type_ = loose[0] if len(loose) == 1 else relax.TupleType(loose)
+    made = builder.emit(relax.op.call_pure_packed(name, *operands, ty_args=[type_]))
+    if len(loose) == 1:
+        parts = [made]
+    else:
+        parts = [builder.emit(relax.TupleGetItem(made, at)) for at in range(len(loose))]
+    cast = [
+        part if one.shape is None else builder.match_cast(part, one)
+        for part, one in zip(parts, several, strict=True)
+    ]
+    return builder.emit(relax.Tuple(cast)) if isinstance(types, list) else cast[0]

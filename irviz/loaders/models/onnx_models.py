@@ -18,7 +18,14 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.ir.argument_values import shared_tensor
-from irviz.ir.framework_calls import EVALUATOR, ONNX_PREFIX, REAL, computed_by, written_arguments
+from irviz.ir.framework_calls import (
+    EVALUATOR,
+    ONNX_PREFIX,
+    REAL,
+    computed_by,
+    emitted_call,
+    written_arguments,
+)
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import (
     Loaded,
@@ -31,7 +38,6 @@ from irviz.loaders.loaded_model import (
 )
 from irviz.loaders.models.imported_layers import onnx_layers
 from irviz.loaders.models.mended_calls import mend
-from irviz.loaders.models.opaque_calls import emitted_call
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array

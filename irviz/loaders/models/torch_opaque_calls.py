@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.ir.framework_calls import COMPLEX, PREFIX, REAL, called_operator, written_arguments
+from irviz.ir.framework_calls import (
+    COMPLEX,
+    PREFIX,
+    REAL,
+    called_operator,
+    emitted_call,
+    written_arguments,
+)
 from irviz.loaders.models.imported_layers import described
-from irviz.loaders.models.opaque_calls import emitted_call
 
 if TYPE_CHECKING:
     import torch

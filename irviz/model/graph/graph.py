@@ -61,6 +61,7 @@ class NodeKind(Enum):
 
 
 INPUT_KINDS = (NodeKind.PARAM, NodeKind.CONSTANT)
+"""The kinds of nodes without a binding and without operands."""
 CALL_KINDS = (
     NodeKind.CALL_TIR,
     NodeKind.CALL_DPS_PACKED,
@@ -69,7 +70,6 @@ CALL_KINDS = (
 )
 """Calls of functions, which operators are not."""
 CALL_AND_OPERATOR_KINDS = (*CALL_KINDS, NodeKind.OPERATOR)
-"""The kinds of nodes without a binding and without operands."""
 
 
 class Resolution(Enum):

@@ -170,6 +170,9 @@ def _decomposed(
         decomposed.graph_signature.output_specs,
     )
     inputs[:] = [one for one in inputs if not _is_constant(one)]
+    for spec in inputs:  # TVM makes constants without names of buffers
+        if spec.persistent and decomposed.state_dict[spec.target].is_floating_point():
+            spec.kind = torch.export.graph_signature.InputKind.PARAMETER
     node = decomposed.graph.output_node()
     values = [
         one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from irviz.loaders.loaded_model import Missing
 
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
+ADDRESS = "127.0.0.1"
+BACKLOG = 2048
+"""How many connections may wait to be accepted."""
+PORT_WORDS = "port {} cannot be used ({}): choose another, or none"
+_PASSES_SOCKETS = os.name == "posix"
 _LOOK_SECONDS = 0.1
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
@@ -162,10 +167,13 @@ def started(
     # so that Ctrl-C in a terminal reaches this process alone
     with contextlib.ExitStack() as stack:
         process: Server | None = None if is_new else _forked(request, settings)
+        listener = None
         if isinstance(process, ForkedServer):
             stack.callback(process.close)
         else:
+            listener = stack.enter_context(_listening_at(port)) if _PASSES_SOCKETS else None
             folder = tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True)
+            passed = [listener.fileno()] if listener else []
             process = stack.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "irviz.cli.page_server"],
@@ -176,14 +184,28 @@ def started(
                     text=True,
                     encoding="utf-8",
                     start_new_session=True,
+                    pass_fds=passed,
                 )
             )
             assert process.stdin is not None
+            request = dataclasses.replace(request, listener=passed[0] if passed else None)
             with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
                 json.dump(dataclasses.asdict(request), pipe)
         stack.callback(end_process, process)
-        # nothing is sent to the port before, because another program may listen there
-        yield process, f"http://127.0.0.1:{_answer(process)['port']}/?token={token}"
+        if listener:
+            with listener:  # this process accepts nothing, also if the server has ended
+                port = listener.getsockname()[1]
+        else:  # nothing is sent to the port before, because another program may listen there
+            port = int(_answer(process)["port"])
+        yield process, f"http://{ADDRESS}:{port}/?token={token}"
+
+
+def _listening_at(port: int) -> socket.socket:
+    """Return the server's socket, made here so that a browser can start while the server does."""
+    try:
+        return socket.create_server((ADDRESS, port), backlog=BACKLOG)
+    except (OSError, OverflowError) as failure:
+        raise ServeError(PORT_WORDS.format(port, failure)) from failure
 
 
 def _wait_until_open(process: Server) -> None:
@@ -343,6 +365,7 @@ class PageRequest:
         directory: The current directory, where files are saved.
         missing: What to do with calls that TVM's importer does not support.
         environment: The environment of a server that is forked, which ends with its connection.
+        listener: The descriptor of a socket that listens already, in place of a port.
     """
 
     what: str
@@ -354,3 +377,4 @@ class PageRequest:
     directory: str
     missing: Missing = "error"
     environment: dict[str, str] | None = None
+    listener: int | None = None

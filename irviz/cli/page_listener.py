@@ -15,8 +15,6 @@ from typing import Any
 from tornado.ioloop import IOLoop
 
 REFUSED = "This is not the address that irviz printed, which ends with a token: open that one."
-BACKLOG = 2048
-"""How many connections may wait to be accepted."""
 MOST_WAITING = 256
 """How many accepted connections may have sent nothing; beyond it, the oldest is closed."""
 SECONDS = 5.0

@@ -45,8 +45,16 @@ from tornado.websocket import WebSocketHandler
 
 from irviz.cli.main import FAILURES, failure_words
 from irviz.cli.page_comms import Pages
-from irviz.cli.page_launcher import START, PageRequest, interruptible, offered_forks
-from irviz.cli.page_listener import BACKLOG, REFUSED, Listener
+from irviz.cli.page_launcher import (
+    ADDRESS,
+    BACKLOG,
+    PORT_WORDS,
+    START,
+    PageRequest,
+    interruptible,
+    offered_forks,
+)
+from irviz.cli.page_listener import REFUSED, Listener
 from irviz.cli.start_choices import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
@@ -99,10 +107,9 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
     """
     gc.disable()  # while there is much that lasts, and hardly any garbage
     try:
-        sockets = bind_sockets(request.port, ADDRESS, backlog=BACKLOG)
+        sockets = _sockets(request)
     except OSError as failure:
-        words = f"port {request.port} cannot be used ({failure}): choose another, or none"
-        _say(answer, error=words)
+        _say(answer, error=PORT_WORDS.format(request.port, failure))
         return
     with _upload_folder() as folder, contextlib.ExitStack() as ends:
         shown = PageSession(request, Pages(), folder, ends)
@@ -112,7 +119,8 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
             server.handle_stream(IOStream(connection, max_buffer_size=MAX_BYTES), address)
 
         Listener(sockets, request.token, serve)
-        _say(answer, port=sockets[0].getsockname()[1])
+        if request.listener is None:
+            _say(answer, port=sockets[0].getsockname()[1])
         if request.what == START:
             await shown.load()  # it takes a second, in which the reader chooses
             _say(answer)
@@ -122,6 +130,16 @@ async def _serve(request: PageRequest, answer: TextIO) -> None:
             _say(answer, **({"error": why} if why else {}))
         answer.close()
         await collect_when_idle(lambda: shown.pages.heard)
+
+
+def _sockets(request: PageRequest) -> list[socket.socket]:
+    """Return the sockets that listen for a page; raise OSError if its port cannot be used."""
+    if request.listener is None:
+        return bind_sockets(request.port, ADDRESS, backlog=BACKLOG)
+    listener = socket.socket(fileno=request.listener)
+    listener.set_inheritable(False)
+    listener.setblocking(False)
+    return [listener]
 
 
 @contextlib.contextmanager
@@ -202,7 +220,6 @@ def _own_stdout() -> TextIO:
     return pipe
 
 
-ADDRESS = "127.0.0.1"
 _POLICY = {
     "default-src": "'none'",
     "script-src": "'self' blob:",  # anywidget imports from blobs

@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -331,3 +332,17 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
     assert asyncio.run(words()) == said
     assert main(["diff", str(path), str(path), "--missing", "opaque"]) == 0
     assert main(["diff", str(path), str(path)]) != 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there are sockets passed on")
+def test_a_browser_that_is_there_before_the_server_waits_for_it(tmp_path, monkeypatch):
+    late = tmp_path / "python"
+    late.write_text(f'#!/bin/sh\nsleep 1\nexec "{sys.executable}" "$@"\n', "utf-8")
+    late.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(late))
+    began = time.monotonic()
+    with started(START, 0, "", "", "error") as (_, url):
+        assert time.monotonic() - began < 0.9
+        with urllib.request.urlopen(url) as answer:
+            assert answer.status == 200
+    assert time.monotonic() - began > 1

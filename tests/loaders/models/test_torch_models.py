@@ -1044,3 +1044,12 @@ def test_a_saved_program_tells_the_modules_too(tmp_path):
     torch.export.save(torch.export.export(Stack().eval(), (X,)), tmp_path / "stack.pt2")
     session = irviz.load(tmp_path / "stack.pt2")
     assert layers_label(session.graph()["lv"]) == "blocks.0.norm"
+
+
+def test_the_running_statistics_of_a_normalisation_are_parameters_with_names():
+    model = nn.Sequential(nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64)).eval()
+    model[1].running_mean.normal_()
+    session = irviz.load(model, inputs=torch.ones(1, 3, 8, 8))
+    names = [str(param.name) for param in session.current.module["main"].params]
+    assert names[-2:] == ["b_1_running_mean", "b_1_running_var"]
+    assert str(session.run().origin).startswith("equals torch")

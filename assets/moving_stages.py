@@ -16,9 +16,9 @@ from irviz.view.figure import Figure
 
 STAGES = {
     "0": ("", ""),
-    "1": ("BindParams", "the weights are constants"),
-    "2": ("LegalizeOps", "each operator is a call of a PrimFunc"),
-    "4": ("FuseOps", "one call in the place of three"),
+    "1": ("BindParams", "the weights become constants"),
+    "2": ("LegalizeOps", "each operator becomes a call of a PrimFunc"),
+    "4": ("FuseOps", "three calls become one"),
 }
 STEPS = list(pairwise(STAGES))
 SECONDS = 3

@@ -159,3 +159,22 @@ def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
         assert names > 0
         assert marks > 0
         assert meeting == 0, f"at {viewer.percent} %"
+
+
+def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offline: Any) -> None:
+    viewer = offline.show("fused.checkout('0')")
+    rail = viewer.root.locator(".irviz-rail")
+    viewer.stage("FuseOps").click()  # the pointer stays there
+    expect(viewer.current_stage).to_contain_text("FuseOps")
+    offline.page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    left = viewer.picture("reference").bounding_box()
+    stages = rail.bounding_box()
+    assert stages["x"] + stages["width"] <= left["x"] + 1
+    row = viewer.stage("FuseOps")
+    name, pin = row.locator(".irviz-stage-label"), row.locator(".irviz-pin[data-pinned]")
+    assert name.bounding_box()["width"] > 30
+    assert pin.bounding_box()["x"] + 18 < stages["x"] + stages["width"]
+    viewer.picture().hover()
+    rail.hover()
+    assert rail.bounding_box()["width"] > 2 * stages["width"]

@@ -296,3 +296,14 @@ def test_back_and_forward_lead_through_what_was_looked_at(offline: Any, viewer: 
     expect(crumbs.get_by_role("button", name="linear0")).to_be_visible()
     viewer.button("Back").click()
     expect(crumbs.get_by_role("button", name="main")).to_be_visible()
+
+
+def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.Session(stack(6)), 'LegalizeOps')")
+    viewer.click("lv1")
+    expect(viewer.root.locator(".irviz-crumb-group")).to_have_count(1)
+    offline.page.set_viewport_size({"width": 1100, "height": 700})
+    crumbs = viewer.root.locator(".irviz-crumb-group .irviz-crumb > span")
+    assert crumbs.last.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+    one = offline.show("stack(6)")
+    expect(one.root.get_by_role("group", name="Comparison")).to_have_count(0)

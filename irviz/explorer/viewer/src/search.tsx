@@ -103,6 +103,7 @@ export function Search({ state }: { state: State }) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at.value}
+              title={one.line}
               onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
               onClick={() => choose(one)}
             >

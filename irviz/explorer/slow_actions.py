@@ -19,7 +19,7 @@ from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import MOST_NODES
 from irviz.model.folding.expansion import reveal
-from irviz.model.graph.graph import AFTER, BEFORE, NodeId, call_path
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, RegionKind, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
@@ -98,6 +98,8 @@ def perform(state: State, action: Action) -> State:
     match action:
         case actions.Toggle(container, side):
             make = partial(_toggled, state, container, side)
+        case actions.ToggleAll(opens):
+            make = partial(_all_opened if opens else _all_closed, state)
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             make = partial(_looking, state, state.view.choose(choices))
@@ -124,6 +126,34 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
         hint = "Close something, or look at what is nearby."
         return replace(after, message=Message(f"{words} {hint}"))
     return after
+
+
+def _all_opened(state: State) -> State:
+    """Expand the groups of the pictures, then those in them, as far as there is room."""
+    after, before = state, None
+    while (view := view_or_none(after, "current") or view_or_none(after, "reference")) is not None:
+        groups = [str(one.id) for one in view.graph.nodes if one.kind is NodeKind.GROUP]
+        if groups == before or not groups:
+            break
+        before, choices = groups, after.view.choices
+        # the last ones have room first: what is open, then outer groups from the first on
+        opened = dict.fromkeys((*reversed(groups), *view.closable, *choices.opened))
+        chosen = replace(choices, opened=tuple(opened), closed=choices.closed.difference(groups))
+        after = _looking(after, after.view.choose(chosen))
+    if view is None or not groups:
+        return after
+    words = f"{len(groups)} groups stay closed: a picture has at most {MOST_NODES} nodes."
+    hint = "Open one by itself, or look at what is nearby."
+    return replace(after, message=Message(f"{words} {hint}"))
+
+
+def _all_closed(state: State) -> State:
+    """Collapse all groups of the pictures, but not the blocks of the function."""
+    view = view_or_none(state, "current") or view_or_none(state, "reference")
+    regions = () if view is None else view.graph.regions
+    closed = {one.id for one in regions if one.id and one.kind is not RegionKind.DATAFLOW_BLOCK}
+    choices = replace(state.view.choices, opened=())
+    return _looking(state, state.view.choose(replace(choices, closed=choices.closed.union(closed))))
 
 
 def _looking(state: State, view: ViewState) -> State:

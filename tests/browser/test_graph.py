@@ -307,3 +307,17 @@ def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any)
     assert crumbs.last.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
     one = offline.show("stack(6)")
     expect(one.root.get_by_role("group", name="Comparison")).to_have_count(0)
+
+
+def test_all_groups_are_opened_and_closed_by_buttons_and_keys(offline: Any) -> None:
+    viewer = offline.show(LARGE)
+    opens, closes = viewer.button("Open all"), viewer.button("Close all")
+    closes.click()
+    expect(closes).to_be_disabled()
+    closed = viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count()
+    viewer.picture().focus()
+    offline.page.keyboard.press("o")
+    expect(opens).to_be_disabled()
+    assert viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count() > closed
+    offline.page.keyboard.press("c")
+    expect(closes).to_be_disabled()

@@ -147,13 +147,16 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   const chosen = state.viewport.peek();
   const viewport = chosen === shownChanges.get(state) ? null : chosen;
   const seen = seenOf(state, before.picture, views[before.side].size.peek());
-  state.viewport.value = nextViewport(
-    viewport,
-    seen,
-    { ...then, frame: before.picture.frame },
-    { ...now, frame: after.picture.frame },
-    now.moved,
-  );
+  state.viewport.value = state.wantsFit.peek()
+    ? null
+    : nextViewport(
+        viewport,
+        seen,
+        { ...then, frame: before.picture.frame },
+        { ...now, frame: after.picture.frame },
+        now.moved,
+      );
+  state.wantsFit.value = false;
   const isOther = then.key !== now.key;
   if (isOther) state.change.value = -1;
   // when the pictures are in the page, which their effects see to

@@ -252,7 +252,7 @@ class Toggle(Action):
 
 @dataclass(frozen=True)
 class ToggleAll(Action):
-    """Expand the groups of the pictures, outer ones first, as far as there is room; or collapse all."""
+    """Expand all groups of the pictures, outer ones first while there is room; or collapse all."""
 
     opens: bool
 

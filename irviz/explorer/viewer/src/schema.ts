@@ -537,7 +537,7 @@ export interface Toggle {
   side: Side;
 }
 
-/** Expand all groups of the pictures, outer ones first as far as there is room, or collapse all. */
+/** Expand all groups of the pictures, outer ones first while there is room; or collapse all. */
 export interface ToggleAll {
   action: "ToggleAll";
   opens: boolean;

@@ -398,6 +398,8 @@ _POINT_DISTANCE = 6.0
 _CHANGE_MARKER = Size(14.0, 14.0)
 """The marker that a page puts on a changed node, at its upper left corner."""
 _TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
+_CLEAR = TOGGLE_RADIUS + 4.0
+"""How far a button is from edges."""
 
 
 class SceneGeometry:
@@ -439,7 +441,23 @@ class SceneGeometry:
         self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
         for index, frame in self.frames.items():
             if graph.regions[index].id:
-                self.toggles[graph.regions[index].id] = (frame.rect.right, frame.rect.top)
+                self.toggles[graph.regions[index].id] = self._free_corner(frame.rect)
+
+    def _free_corner(self, frame: Rect) -> Point:
+        """Return the place of a frame's button: its upper right corner, or left of edges there."""
+        top = frame.top
+        crossing = (
+            route
+            for _, route in self.edges
+            if min(y for _, y in route.points) < top + _CLEAR
+            and max(y for _, y in route.points) > top - _CLEAR
+        )
+        points = (point for route in crossing for point in points_along(route, _POINT_DISTANCE))
+        lines = [x for x, y in points if abs(y - top) < _CLEAR]
+        x, least = frame.right, frame.centre[0]
+        while x > least and any(abs(x - one) < _CLEAR for one in lines):
+            x -= _POINT_DISTANCE
+        return (x if x > least else frame.right, top)
 
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""

@@ -57,6 +57,26 @@ def format_number(value: float, digits: int = 4) -> str:
     return _EXPONENT.sub(r"e\1\2", text).replace("-", "−")
 
 
+_LONG_FLOAT = re.compile(r"\d+\.\d{9,}(?:e[+-]?\d+)?")
+
+
+def short_floats(text: str) -> str:
+    """Write long numbers in a text with the fewest digits that give the same float32 or float64.
+
+    >>> short_floats("[9.999999747378752e-06, 0.8999999761581421, 1.0000000000000001e-05]")
+    '[1e-05, 0.9, 1e-05]'
+    """
+
+    import numpy as np
+
+    def short(found: re.Match[str]) -> str:
+        number = float(found[0])
+        single = np.float32(number)
+        return str(single) if float(single) == number else repr(number)
+
+    return _LONG_FLOAT.sub(short, text)
+
+
 def format_numbers(values: Sequence[float]) -> list[str]:
     """Return numbers with enough significant digits, at least 3, to tell different ones apart."""
     distinct = len(set(values))

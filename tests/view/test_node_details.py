@@ -228,3 +228,18 @@ def test_a_block_of_a_prim_func_says_which_blocks_are_around_it():
     graph = Graph("f", blocks, (), regions, ())
     assert facts(graph, "inner")["block"] == "row, in tile"
     assert facts(graph, "alone")["block"].startswith("none")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("9.999999747378752e-06", "1e-05"),
+        ("0.8999999761581421", "0.9"),
+        ("1.0000000000000001e-05", "1e-05"),
+        ("[0.10000000149011612, 0.5]", "[0.1, 0.5]"),
+        ("0.1234567890123", "0.1234567890123"),
+    ],
+)
+def test_numbers_of_attributes_have_the_fewest_digits_that_tell_them(value, shown):
+    node = Node(NodeId("lv"), NodeKind.OPERATOR, "lv", "", attributes=(("epsilon", value),))
+    assert facts(Graph("main", (node,), (), (), ()), "lv")["epsilon"] == shown

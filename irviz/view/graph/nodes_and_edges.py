@@ -20,6 +20,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
+from irviz.units import short_floats
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
@@ -223,7 +224,7 @@ def _tooltip(node: Node) -> str:
     lines = [f"{node.name or node_labels.title(node)}: {node.type_label}"]
     if node.callee:
         lines.append(f"{node.kind.value} {node.callee}")
-    lines += [f"{name} = {value}" for name, value in node.attributes]
+    lines += [f"{name} = {short_floats(value)}" for name, value in node.attributes]
     if node.kind is not NodeKind.GROUP and (layers := node_labels.layers_label(node)):
         lines.append(f"layer = {layers}")
     return "\n".join(lines)

@@ -66,7 +66,6 @@ def short_floats(text: str) -> str:
     >>> short_floats("[9.999999747378752e-06, 0.8999999761581421, 1.0000000000000001e-05]")
     '[1e-05, 0.9, 1e-05]'
     """
-
     import numpy as np
 
     def short(found: re.Match[str]) -> str:

@@ -272,7 +272,7 @@ def _block(graph: Graph, node: Node) -> str:
     ]
     is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
     kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
-    words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}"
+    words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}" if len(blocks) > 1 else kind
     names, index = [words], region.parent
     while index is not None:
         around, index = graph.regions[index], graph.regions[index].parent

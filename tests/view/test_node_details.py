@@ -84,7 +84,7 @@ def test_a_node_in_an_expanded_layer_tells_the_block_around_it():
     regions = (Region(RegionKind.DATAFLOW_BLOCK), Region(RegionKind.REPEAT, "h.0–3 ×4", 0))
     node = Node(NodeId("lv"), NodeKind.GROUP, "attn", "", region=1)
     graph = Graph("main", (node,), (), regions, ())
-    assert facts(graph, "lv")["block"] == "1 of 1, dataflow block"
+    assert facts(graph, "lv")["block"] == "dataflow block"
 
 
 def test_a_constant_that_is_returned_is_in_no_block(modules):
@@ -180,7 +180,7 @@ def test_a_node_of_a_repeat_says_which_copy_it_is_of_and_what_differs_between_th
 def test_a_node_in_a_branch_says_whose(modules):
     graph = extract(modules.EveryKind)
     facts = node_html(graph, graph["chosen_then"])
-    assert "1 of 1, binding block, no dataflow, in then of chosen" in facts
+    assert "binding block, no dataflow, in then of chosen" in facts
 
 
 def test_code_keeps_its_text_and_escapes_it():

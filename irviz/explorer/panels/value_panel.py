@@ -251,8 +251,12 @@ def _number(words: str, count: int) -> widgets.BoundedIntText:
 
 
 def _cost_words(trace: Trace | None) -> str:
-    """Describe the cost of recording a trace, "" without one."""
+    """Describe the cost of recording a trace, "" without one.
+
+    Both times are of calls that were recorded; the first call by itself would include a warm-up.
+    """
     if trace is None:
         return ""
-    untraced, cost = format_duration(trace.untraced), format_duration(trace.cost)
-    return f"{len(trace.visits)} values recorded in {cost}; a call takes {untraced} without that"
+    call, cost = format_duration(trace.seconds), format_duration(trace.cost)
+    values = f"{len(trace.visits)} values recorded"
+    return f"{values}: the nodes of a call take {call} together, and recording added {cost}"

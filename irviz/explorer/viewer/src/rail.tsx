@@ -340,7 +340,9 @@ function Functions({ state }: { state: State }) {
               onClick={() => state.ask({ action: "Focus", function: name })}
             >
               <span>{name}</span>
-              <small>{changes > 0 ? `Δ ${changes}` : kind}</small>
+              <small title={changes > 0 ? `${changes} changes to the stage before` : undefined}>
+                {changes > 0 ? `Δ ${changes}` : kind}
+              </small>
             </button>
           </li>
         ))}

@@ -61,11 +61,7 @@ _LONG_FLOAT = re.compile(r"\d+\.\d{9,}(?:e[+-]?\d+)?")
 
 
 def short_floats(text: str) -> str:
-    """Write long numbers in a text with the fewest digits that give the same float32 or float64.
-
-    >>> short_floats("[9.999999747378752e-06, 0.8999999761581421, 1.0000000000000001e-05]")
-    '[1e-05, 0.9, 1e-05]'
-    """
+    """Write long numbers in a text with the fewest digits that give the same float32 or float64."""
     import numpy as np
 
     def short(found: re.Match[str]) -> str:

@@ -399,8 +399,8 @@ def _toggled(
     ):
         yield "groups"
         is_all = container in ("+", "-")
-        toggle = actions.ToggleAll(container == "+") if is_all else actions.Toggle(container)
-        after = perform(state, toggle)
+        wanted = actions.ToggleAll(container == "+") if is_all else actions.Toggle(container)
+        after = perform(state, wanted)
         before, scene = scene_data(state), scene_data(after)
         if scene is before:  # only the stage before has it
             continue

@@ -130,7 +130,7 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
 
 def _all_opened(state: State) -> State:
     """Expand the groups of the pictures, then those in them, as far as there is room."""
-    after, before = state, None
+    after, before, groups = state, None, list[str]()
     while (view := view_or_none(after, "current") or view_or_none(after, "reference")) is not None:
         groups = [str(one.id) for one in view.graph.nodes if one.kind is NodeKind.GROUP]
         if groups == before or not groups:
@@ -140,11 +140,8 @@ def _all_opened(state: State) -> State:
         opened = dict.fromkeys((*reversed(groups), *view.closable, *choices.opened))
         chosen = replace(choices, opened=tuple(opened), closed=choices.closed.difference(groups))
         after = _looking(after, after.view.choose(chosen))
-    if view is None or not groups:
-        return after
     words = f"{len(groups)} groups stay closed: a picture has at most {MOST_NODES} nodes."
-    hint = "Open one by itself, or look at what is nearby."
-    return replace(after, message=Message(f"{words} {hint}"))
+    return replace(after, message=Message(words)) if groups else after
 
 
 def _all_closed(state: State) -> State:

@@ -282,14 +282,14 @@ def function_changes(state: State, key: FunctionsKey) -> Mapping[str, FunctionWo
 
 
 _NOTHING = FunctionWords("", 0)
-_MOST_WORDS = 90
-"""The most characters of what became of a function: a target has hundreds."""
 
 
 def _described(diff: FunctionDiff) -> FunctionWords:
     if diff.change is FunctionChange.SAME:
         return _NOTHING
     changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
-    others = shorten(", ".join(map(str, diff.differences)), _MOST_WORDS, placeholder=" …")
-    is_body = bool(diff.loops or diff.changed_nodes)
-    return FunctionWords((not is_body and others) or diff.summary, changes or 1)
+    others = shorten(
+        ", ".join(map(str, diff.differences)), 90, placeholder=" …"
+    )  # a target is long
+    words = diff.summary if diff.loops or diff.changed_nodes else others or diff.summary
+    return FunctionWords(words, changes or 1)

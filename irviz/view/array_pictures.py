@@ -340,10 +340,7 @@ def _reduced(array: Array, notes: tuple[str, ...]) -> HeatMapCells:
 
 
 def sliced_sides(shape: Sequence[int]) -> dict[int, int]:
-    """Return the axes that a heat map shows one position of, with their lengths.
-
-    It shows the last two that are longer than 1, or the last two if there are no such.
-    """
+    """Return the axes, and their lengths, that are not drawn: all but the last two above 1."""
     long = [axis for axis, side in enumerate(shape) if side > 1]
     shown = long[-2:] if len(long) > 1 else range(len(shape))[-2:]
     return {axis: side for axis, side in enumerate(shape) if axis not in shown}

@@ -199,8 +199,7 @@ def _statistics(summary: ArraySummary) -> list[tuple[str, str]]:
     facts = [(name, format_number(n, 6)) for name, n in statistics.items() if n is not None]
     facts += [("zeros", f"{summary.zeros:.0%}")] if facts else []
     facts += [] if summary.is_finite else [("not finite", _non_finite(summary))]
-    sampled = [("std, zeros", f"of one number in {summary.step}")]
-    return [*facts, *(sampled if summary.step > 1 else [])]
+    return [*facts, *([("std, zeros", f"of one in {summary.step}")] if summary.step > 1 else [])]
 
 
 def _non_finite(summary: ArraySummary) -> str:

@@ -251,12 +251,9 @@ def _number(words: str, count: int) -> widgets.BoundedIntText:
 
 
 def _cost_words(trace: Trace | None) -> str:
-    """Describe the cost of recording a trace, "" without one.
-
-    Both times are of calls that were recorded; the first call by itself would include a warm-up.
-    """
+    """Describe the cost of recording a trace, "" without one; both times are of recorded calls."""
     if trace is None:
         return ""
     call, cost = format_duration(trace.seconds), format_duration(trace.cost)
-    values = f"{len(trace.visits)} values recorded"
-    return f"{values}: the nodes of a call take {call} together, and recording added {cost}"
+    values = len(trace.visits)
+    return f"{values} values recorded: a call takes {call}, and recording it takes {cost} more"

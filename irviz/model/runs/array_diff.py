@@ -388,6 +388,7 @@ def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySumma
     with np.errstate(all="ignore"):  # a signalling NaN raises a flag
         values = contiguous.astype(np.float64)
         ends = (float(array.min()), float(array.max())) if step > 1 else None
+        whole = float(array.mean(dtype=np.float64)) if step > 1 else math.nan
     is_finite = np.isfinite(values)
     if ends is None:
         nans = int(np.isnan(values).sum())
@@ -404,10 +405,7 @@ def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySumma
     if finite.size:
         low, high = ends or (float(finite.min()), float(finite.max()))
         mean, std = _mean_and_std(finite, low, high)
-        if ends:
-            with np.errstate(over="ignore"):
-                whole = float(array.mean(dtype=np.float64))
-            mean = whole if low <= whole <= high else mean
+        mean = whole if low <= whole <= high else mean
         counts, edges = _histogram(finite, low, high)
     return ArraySummary(
         shape=tuple(array.shape),

@@ -458,7 +458,7 @@ def place_graph(
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 layout = without_needless_crossings(layout, given.sizes, given.edges, direction)
-                layout = within_frames(layout, given.sizes, given.edges, given.frames)
+                layout = within_frames(layout, given.sizes, given.edges)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, product
@@ -133,38 +133,26 @@ def without_needless_crossings(
 
 
 def within_frames(
-    layout: Layout,
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    frames: Mapping[str, tuple[str, Sequence[str]]],
+    layout: Layout, sizes: Mapping[str, Size], edges: Sequence[tuple[str, str, str, float]]
 ) -> Layout:
     """Move each route into the smallest frame around both ends, unless it would meet a box there.
 
     Graphviz lets routes bulge out of frames at their sides.
     """
-    owners = {node: name for name, (_, nodes) in frames.items() for node in nodes}
-    boxes = [Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()]
-    obstacles = np.array(boxes).reshape(-1, 4)
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
+    frames = sorted((one.rect for one in layout.frames.values()), key=lambda one: one.width)
     routes = dict(layout.routes)
-    for name, source, target, _ in edges:
-        around = set(_frames_around(owners.get(source, ""), frames))
-        inner = (one for one in _frames_around(owners.get(target, ""), frames) if one in around)
-        if name in routes and (frame := next(inner, None)):
-            known, (left, _, right, _) = routes[name], layout.frames[frame].rect
-            x = _sampled(known)[:, 0]
-            if x.min() < left or x.max() > right:
-                least, most = left + _BEND, right - _BEND
-                points = tuple((min(max(x, least), most), y) for x, y in known.points)
-                moved = Route(points, known.tip)
+    for name, *ends, _ in edges:
+        around = (one for one in frames if all(one.contains(rects[end]) for end in ends))
+        if name in routes and (frame := next(around, None)):
+            known, x = routes[name], _sampled(routes[name])[:, 0]
+            if x.min() < frame.left or x.max() > frame.right:
+                least, most = frame.left + _BEND, frame.right - _BEND
+                points = ((min(max(x, least), most), y) for x, y in known.points)
+                moved = Route(tuple(points), known.tip)
                 routes[name] = moved if _is_free(moved, obstacles) else known
     return replace(layout, routes=routes)
-
-
-def _frames_around(frame: str, frames: Mapping[str, tuple[str, Sequence[str]]]) -> Iterator[str]:
-    """Yield a frame and those around it, "" being none."""
-    while frame:
-        yield frame
-        frame = frames[frame][0]
 
 
 def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:

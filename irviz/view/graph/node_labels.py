@@ -139,10 +139,7 @@ def _operators(count: str) -> str:
 
 
 def value_label(node: Node) -> str:
-    """Return the label of the edges that leave a node: the name and type of its value.
-
-    If both are too long, the name is shortened first, then the end of the type.
-    """
+    """Return the name and type of a node's value; the name is shortened first, then the type."""
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
     room = max(MAX_CHARACTERS - len(node.type_label) - 2, _LEAST_NAME)
     name = shorten_name(node.name, room if node.type_label else MAX_CHARACTERS) if has_name else ""

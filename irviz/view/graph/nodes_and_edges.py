@@ -399,8 +399,7 @@ _POINT_DISTANCE = 6.0
 _CHANGE_MARKER = Size(14.0, 14.0)
 """The marker that a page puts on a changed node, at its upper left corner."""
 _TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
-_CLEAR = TOGGLE_RADIUS + 4.0
-"""How far a button is from edges."""
+_CLEAR = TOGGLE_RADIUS + 4.0  # from a button to edges
 
 
 class SceneGeometry:
@@ -447,18 +446,16 @@ class SceneGeometry:
     def _free_corner(self, frame: Rect) -> Point:
         """Return the place of a frame's button: its upper right corner, or left of edges there."""
         top = frame.top
-        crossing = (
-            route
+        lines = [
+            x
             for _, route in self.edges
-            if min(y for _, y in route.points) < top + _CLEAR
-            and max(y for _, y in route.points) > top - _CLEAR
-        )
-        points = (point for route in crossing for point in points_along(route, _POINT_DISTANCE))
-        lines = [x for x, y in points if abs(y - top) < _CLEAR]
-        x, least = frame.right, frame.centre[0]
-        while x > least and any(abs(x - one) < _CLEAR for one in lines):
-            x -= _POINT_DISTANCE
-        return (x if x > least else frame.right, top)
+            if (route.points[0][1] - top) * (route.tip[1] - top) < 0
+            for x, y in points_along(route, _POINT_DISTANCE)
+            if abs(y - top) < _CLEAR
+        ]
+        places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE).tolist()
+        free = (x for x in places if all(abs(x - one) >= _CLEAR for one in lines))
+        return (next(free, frame.right), top)
 
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""

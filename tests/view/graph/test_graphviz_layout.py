@@ -205,9 +205,8 @@ def bulging(obstacle):
     frames = {"cluster_0": ClusterFrame(Rect(20, 0, 80, 200), (50, 10))}
     places = {"a": (50, 180), "b": (50, 20), "c": obstacle}
     layout = Layout(140, 200, places, frames, {"e0": Route(points, (50, 30))})
-    held = {"cluster_0": ("", ["a", "b", "c"])}
     sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(4, 40)}
-    return within_frames(layout, sizes, [("e0", "a", "b", 0.5)], held).routes["e0"].points, points
+    return within_frames(layout, sizes, [("e0", "a", "b", 0.5)]).routes["e0"].points, points
 
 
 def test_a_route_stays_in_the_frame_around_both_of_its_ends():

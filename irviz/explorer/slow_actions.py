@@ -19,7 +19,7 @@ from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import MOST_NODES
 from irviz.model.folding.expansion import reveal
-from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, RegionKind, call_path
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
@@ -99,7 +99,7 @@ def perform(state: State, action: Action) -> State:
         case actions.Toggle(container, side):
             make = partial(_toggled, state, container, side)
         case actions.ToggleAll(opens):
-            make = partial(_all_opened if opens else _all_closed, state)
+            make = partial(_all_toggled, state, opens)
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             make = partial(_looking, state, state.view.choose(choices))
@@ -128,29 +128,15 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
     return after
 
 
-def _all_opened(state: State) -> State:
-    """Expand the groups of the pictures, then those in them, as far as there is room."""
-    after, before, groups = state, None, list[str]()
-    while (view := view_or_none(after, "current") or view_or_none(after, "reference")) is not None:
-        groups = [str(one.id) for one in view.graph.nodes if one.kind is NodeKind.GROUP]
-        if groups == before or not groups:
-            break
-        before, choices = groups, after.view.choices
-        # the last ones have room first: what is open, then outer groups from the first on
-        opened = dict.fromkeys((*reversed(groups), *view.closable, *choices.opened))
-        chosen = replace(choices, opened=tuple(opened), closed=choices.closed.difference(groups))
-        after = _looking(after, after.view.choose(chosen))
-    words = f"{len(groups)} groups stay closed: a picture has at most {MOST_NODES} nodes."
-    return replace(after, message=Message(words)) if groups else after
-
-
-def _all_closed(state: State) -> State:
-    """Collapse all groups of the pictures, but not the blocks of the function."""
-    view = view_or_none(state, "current") or view_or_none(state, "reference")
-    regions = () if view is None else view.graph.regions
-    closed = {one.id for one in regions if one.id and one.kind is not RegionKind.DATAFLOW_BLOCK}
-    choices = replace(state.view.choices, opened=())
-    return _looking(state, state.view.choose(replace(choices, closed=choices.closed.union(closed))))
+def _all_toggled(state: State, opens: bool) -> State:
+    """Expand all groups of the pictures, as far as there is room, or collapse all."""
+    opened = state.view.choices.opened if opens else ()
+    choices = replace(state.view.choices, opened=opened, closed=frozenset(), every=opens)
+    after = _looking(state, state.view.choose(choices))
+    view = view_or_none(after, "current") or view_or_none(after, "reference")
+    left = sum(one.kind is NodeKind.GROUP for one in view.graph.nodes) if view and opens else 0
+    words = f"{left} groups stay closed: a picture has at most {MOST_NODES} nodes."
+    return replace(after, message=Message(words)) if left else after
 
 
 def _looking(state: State, view: ViewState) -> State:

@@ -321,3 +321,16 @@ def test_all_groups_are_opened_and_closed_by_buttons_and_keys(offline: Any) -> N
     assert viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count() > closed
     offline.page.keyboard.press("c")
     expect(closes).to_be_disabled()
+
+
+def test_the_list_of_found_nodes_is_inside_of_the_viewer(offline: Any, viewer: Any) -> None:
+    field = viewer.root.get_by_role("combobox", name="Find a node")
+    for width in (1440, 1068, 820, 620):
+        offline.page.set_viewport_size({"width": width, "height": 700})
+        field.fill("")
+        field.fill("lv")
+        found = viewer.root.locator(".irviz-found")
+        expect(found).to_contain_text("found")
+        box = found.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width

@@ -57,6 +57,21 @@ def format_number(value: float, digits: int = 4) -> str:
     return _EXPONENT.sub(r"e\1\2", text).replace("-", "−")
 
 
+_LONG_FLOAT = re.compile(r"\d+\.\d{9,}(?:e[+-]?\d+)?")
+
+
+def short_floats(text: str) -> str:
+    """Write long numbers in a text with the fewest digits that give the same float32 or float64."""
+    import numpy as np
+
+    def short(found: re.Match[str]) -> str:
+        number = float(found[0])
+        single = np.float32(number)
+        return str(single) if float(single) == number else repr(number)
+
+    return _LONG_FLOAT.sub(short, text)
+
+
 def format_numbers(values: Sequence[float]) -> list[str]:
     """Return numbers with enough significant digits, at least 3, to tell different ones apart."""
     distinct = len(set(values))

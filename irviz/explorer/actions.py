@@ -251,6 +251,13 @@ class Toggle(Action):
 
 
 @dataclass(frozen=True)
+class ToggleAll(Action):
+    """Expand all groups of the pictures, outer ones first while there is room; or collapse all."""
+
+    opens: bool
+
+
+@dataclass(frozen=True)
 class ShowCopy(Action):
     """Show another copy of a repeat, counted from 0."""
 

@@ -393,10 +393,14 @@ def _toggled(
     found: list[schema.Details] = []
     for state, container in (
         *((one, each) for one in states for each in _containers(one, "openable")),
+        *((one, "+") for one in states),
         *((one, each) for one in states for each in _containers(one, "closable")),
+        *((one, "-") for one in states),
     ):
         yield "groups"
-        after = perform(state, actions.Toggle(container))
+        is_all = container in ("+", "-")
+        wanted = actions.ToggleAll(container == "+") if is_all else actions.Toggle(container)
+        after = perform(state, wanted)
         before, scene = scene_data(state), scene_data(after)
         if scene is before:  # only the stage before has it
             continue

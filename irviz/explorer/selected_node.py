@@ -41,8 +41,8 @@ _VALUELESS = (
 )
 """Kinds of nodes whose values a run does not report."""
 _MOST_SHARING = 6
-_MOST_TAKEN = 262_144
-"""The most elements of a weight used for its mean and histogram, which a click waits for."""
+_MOST_TAKEN = 1 << 20
+"""The most elements of a weight used for its deviation and histogram, which a click waits for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import MOST_NODES
 from irviz.model.folding.expansion import reveal
-from irviz.model.graph.graph import AFTER, BEFORE, NodeId, call_path
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
@@ -98,6 +98,8 @@ def perform(state: State, action: Action) -> State:
     match action:
         case actions.Toggle(container, side):
             make = partial(_toggled, state, container, side)
+        case actions.ToggleAll(opens):
+            make = partial(_all_toggled, state, opens)
         case actions.ShowCopy(container, copy):
             choices = state.view.choices.show_copy(container, copy)
             make = partial(_looking, state, state.view.choose(choices))
@@ -124,6 +126,17 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
         hint = "Close something, or look at what is nearby."
         return replace(after, message=Message(f"{words} {hint}"))
     return after
+
+
+def _all_toggled(state: State, opens: bool) -> State:
+    """Expand all groups of the pictures, as far as there is room, or collapse all."""
+    opened = state.view.choices.opened if opens else ()
+    choices = replace(state.view.choices, opened=opened, closed=frozenset(), every=opens)
+    after = _looking(state, state.view.choose(choices))
+    view = view_or_none(after, "current") or view_or_none(after, "reference")
+    left = sum(one.kind is NodeKind.GROUP for one in view.graph.nodes) if view and opens else 0
+    words = f"{left} groups stay closed: a picture has at most {MOST_NODES} nodes."
+    return replace(after, message=Message(words)) if left else after
 
 
 def _looking(state: State, view: ViewState) -> State:

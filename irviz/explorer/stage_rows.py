@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
+from textwrap import shorten
 from typing import NamedTuple
 
 from irviz.explorer.state import FIRST, FunctionsKey, State, derived
@@ -287,4 +288,8 @@ def _described(diff: FunctionDiff) -> FunctionWords:
     if diff.change is FunctionChange.SAME:
         return _NOTHING
     changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
-    return FunctionWords(diff.summary, changes or 1)
+    others = shorten(
+        ", ".join(map(str, diff.differences)), 90, placeholder=" …"
+    )  # a target is long
+    words = diff.summary if diff.loops or diff.changed_nodes else others or diff.summary
+    return FunctionWords(words, changes or 1)

@@ -248,7 +248,7 @@ def found_lines(nodes: Sequence[Node]) -> list[str]:
         )
         for node in nodes
     ]
-    widths = [min(max(map(len, column)), 24) for column in zip(*rows, strict=True)]
+    widths = [min(max(map(len, column)), 32) for column in zip(*rows, strict=True)]
     padded = (map(str.ljust, row, widths) for row in rows)
     return ["  ".join(filter(None, row)).rstrip() for row in padded]
 

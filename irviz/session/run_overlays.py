@@ -162,8 +162,8 @@ OverlayKind = Literal["time", "size", "value", "difference"]
 OVERLAYS: Mapping[OverlayKind, str] = {
     "time": "time",
     "size": "size",
-    "value": "max |value|",
-    "difference": "|Δ|",
+    "value": "largest |value|",
+    "difference": "difference of values",
 }
 """The quantities that nodes can be coloured by, with their labels."""
 

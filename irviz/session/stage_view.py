@@ -279,6 +279,7 @@ def _inside(choices: Expansion, call: NodeId) -> Expansion:
         tuple(inner[one] for one in choices.opened if one in inner),
         frozenset(inner[one] for one in choices.closed if one in inner),
         {inner[one]: copy for one, copy in choices.copies.items() if one in inner},
+        choices.every,
     )
 
 

@@ -185,7 +185,7 @@ def heat_map(
 
     A long vector is folded into rows. A cell of a large matrix is the number of largest magnitude
     in a block. `index` is the slice of an array with more than two dimensions, of which the last
-    two are drawn; the first slice if it is empty.
+    two that are longer than 1 are drawn; the first slice if it is empty.
 
     Raises:
         DrawError: For an empty array, an index that does not fit, or an unknown theme.
@@ -306,17 +306,18 @@ class HeatMapCells:
 
 
 def select_cells(array: Array, index: Sequence[int] = ()) -> HeatMapCells:
-    """Return the cells of the last two dimensions of an array that has one dimension or more.
+    """Return the cells of a slice of an array that has one dimension or more.
 
     `index` is the position in the other dimensions, as in `check_index`.
     """
-    leading = array.shape[:-2]
-    position = check_index(array.shape, index)
+    position = iter(check_index(array.shape, index))
+    sliced = sliced_sides(array.shape)
+    key = tuple(next(position) if axis in sliced else slice(None) for axis in range(array.ndim))
     notes = []
-    if math.prod(leading) > 1:
-        slots = ", ".join([*map(str, position), ":", ":"])
+    if math.prod(sliced.values()) > 1:
+        slots = ", ".join(":" if isinstance(one, slice) else str(one) for one in key)
         notes.append(f"the slice [{slots}]")
-    part = array[position]
+    part = array[key]
     cells = _reduced(part, tuple(notes))
     if np.isfinite(cells.values).all():
         return cells
@@ -338,12 +339,19 @@ def _reduced(array: Array, notes: tuple[str, ...]) -> HeatMapCells:
     return HeatMapCells(as_float64(values), rows, columns, height, width, values.size, notes)
 
 
+def sliced_sides(shape: Sequence[int]) -> dict[int, int]:
+    """Return the axes, and their lengths, that are not drawn: all but the last two above 1."""
+    long = [axis for axis, side in enumerate(shape) if side > 1]
+    shown = long[-2:] if len(long) > 1 else range(len(shape))[-2:]
+    return {axis: side for axis, side in enumerate(shape) if axis not in shown}
+
+
 def check_index(shape: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
-    """Return an index into all dimensions but the last two, zeros for an empty one.
+    """Return an index into all dimensions but the two that are drawn, zeros for an empty one.
 
     Raises DrawError if it is too short or too long, or outside the shape.
     """
-    leading = tuple(shape[:-2])
+    leading = tuple(sliced_sides(shape).values())
     position = tuple(int(one) for one in index) or (0,) * len(leading)
     is_inside = len(position) == len(leading) and all(
         0 <= one < size for one, size in zip(position, leading, strict=False)
@@ -351,8 +359,8 @@ def check_index(shape: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
     if not is_inside:
         limits = ", ".join(f"0 to {size - 1}" for size in leading) or "nothing"
         raise DrawError(
-            f"there is no slice {tuple(index)!r} of {tuple(shape)}: the last two dimensions are "
-            f"shown, so give {limits}"
+            f"there is no slice {tuple(index)!r} of {tuple(shape)}: the last two dimensions longer "
+            f"than 1 are shown, so give {limits}"
         )
     return position
 

@@ -22,7 +22,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
-from irviz.units import format_number
+from irviz.units import format_number, short_floats
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
@@ -72,7 +72,8 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
     entering = graph.entering.get(node.id, ())
     arguments = [(one.position, _node_link(graph, one.source)) for one in entering]
-    arguments += [(literal.position, escape(literal.text)) for literal in node.literals]
+    literals = ((one.position, short_floats(one.text)) for one in node.literals)
+    arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
         facts.append(("arguments", _joined(text for _, text in sorted(arguments))))
     facts.append(("used by", _joined(_users(graph, node)) or "nothing"))
@@ -84,7 +85,8 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
     if not node.is_pure:
         facts.append(("effects", "it may have some: it is impure"))
     name = node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id)
-    return _details(name, (*facts, *node.attributes, *more))
+    attributes = ((key, short_floats(value)) for key, value in node.attributes)
+    return _details(name, (*facts, *attributes, *more))
 
 
 def module_html(contents: ModuleContents) -> Markup:
@@ -197,7 +199,7 @@ def _statistics(summary: ArraySummary) -> list[tuple[str, str]]:
     facts = [(name, format_number(n, 6)) for name, n in statistics.items() if n is not None]
     facts += [("zeros", f"{summary.zeros:.0%}")] if facts else []
     facts += [] if summary.is_finite else [("not finite", _non_finite(summary))]
-    return [*facts, *([("sampled", f"one of {summary.step}")] if summary.step > 1 else [])]
+    return [*facts, *([("std, zeros", f"of one in {summary.step}")] if summary.step > 1 else [])]
 
 
 def _non_finite(summary: ArraySummary) -> str:
@@ -269,7 +271,7 @@ def _block(graph: Graph, node: Node) -> str:
     ]
     is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
     kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
-    words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}"
+    words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}" if len(blocks) > 1 else kind
     names, index = [words], region.parent
     while index is not None:
         around, index = graph.regions[index], graph.regions[index].parent

@@ -68,26 +68,26 @@ def test_both_pictures_are_zoomed_and_moved_together(viewer: Any) -> None:
 def test_what_became_one_is_said_and_gone_to_with_keys(offline: Any, viewer: Any) -> None:
     bar = changes(viewer)
     expect(bar).to_contain_text("5 → 2 fused")
-    expect(bar).to_contain_text("– / 2")
+    expect(bar).to_contain_text("2 places")
     viewer.picture().focus()
     offline.page.keyboard.press("n")
-    expect(bar).to_contain_text("1 / 2")
+    expect(bar).to_contain_text("1 of 2")
     expect(bar).to_contain_text("lv0, lv1, lv2 → lv")
     for side, count in (("reference", 3), ("current", 1)):
         pulses = viewer.picture(side).locator(".irviz-mark-pulse .irviz-outline")
         expect(pulses).to_have_count(count)
     offline.page.keyboard.press("n")
-    expect(bar).to_contain_text("2 / 2")
+    expect(bar).to_contain_text("2 of 2")
     offline.page.keyboard.press("n")
-    expect(bar).to_contain_text("1 / 2")
+    expect(bar).to_contain_text("1 of 2")
     offline.page.keyboard.press("p")
-    expect(bar).to_contain_text("2 / 2")
+    expect(bar).to_contain_text("2 of 2")
 
 
 def test_what_is_selected_is_selected_on_both_sides(viewer: Any) -> None:
     viewer.click("lv")
     expect(viewer.marked("selected", "reference")).to_have_count(3)
-    expect(changes(viewer)).to_contain_text("1 / 2")
+    expect(changes(viewer)).to_contain_text("1 of 2")
     viewer.click("w0", "reference")
     expect(viewer.marked("selected")).to_have_count(1)
     assert viewer.marked("selected").get_attribute("data-node") == "w0"
@@ -159,3 +159,36 @@ def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
         assert names > 0
         assert marks > 0
         assert meeting == 0, f"at {viewer.percent} %"
+
+
+def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offline: Any) -> None:
+    viewer = offline.show("fused.checkout('0')")
+    rail = viewer.root.locator(".irviz-rail")
+    viewer.stage("FuseOps").click()  # the pointer stays there
+    expect(viewer.current_stage).to_contain_text("FuseOps")
+    offline.page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    left = viewer.picture("reference").bounding_box()
+    stages = rail.bounding_box()
+    assert stages["x"] + stages["width"] <= left["x"] + 1
+    row = viewer.stage("FuseOps")
+    name, pin = row.locator(".irviz-stage-label"), row.locator(".irviz-pin[data-pinned]")
+    assert name.bounding_box()["width"] > 30
+    assert pin.bounding_box()["x"] + 18 < stages["x"] + stages["width"]
+    viewer.picture().hover()
+    rail.hover()
+    assert rail.bounding_box()["width"] > 2 * stages["width"]
+
+
+def test_a_long_signature_that_stays_does_not_hide_what_differs_below_it(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.Session(stack(30)), 'LegalizeOps')")
+    viewer.picture().focus()
+    offline.page.keyboard.press("d")
+    viewer.button("Text").click()
+    lines = viewer.script.locator(".cm-merge-b .cm-line")
+    signature, row = lines.filter(has_text="def main"), lines.filter(has_text="R.dataflow")
+    height = row.bounding_box()["height"]
+    assert signature.bounding_box()["height"] < 2.5 * height
+    viewer.button("Only differences").click()
+    expect(row).to_have_count(1)
+    assert signature.bounding_box()["height"] > 8 * height

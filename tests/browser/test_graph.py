@@ -296,3 +296,41 @@ def test_back_and_forward_lead_through_what_was_looked_at(offline: Any, viewer: 
     expect(crumbs.get_by_role("button", name="linear0")).to_be_visible()
     viewer.button("Back").click()
     expect(crumbs.get_by_role("button", name="main")).to_be_visible()
+
+
+def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.Session(stack(6)), 'LegalizeOps')")
+    viewer.click("lv1")
+    expect(viewer.root.locator(".irviz-crumb-group")).to_have_count(1)
+    offline.page.set_viewport_size({"width": 1100, "height": 700})
+    crumbs = viewer.root.locator(".irviz-crumb-group .irviz-crumb > span")
+    assert crumbs.last.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+    one = offline.show("stack(6)")
+    expect(one.root.get_by_role("group", name="Comparison")).to_have_count(0)
+
+
+def test_all_groups_are_opened_and_closed_by_buttons_and_keys(offline: Any) -> None:
+    viewer = offline.show(LARGE)
+    opens, closes = viewer.button("Open all"), viewer.button("Close all")
+    closes.click()
+    expect(closes).to_be_disabled()
+    closed = viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count()
+    viewer.picture().focus()
+    offline.page.keyboard.press("o")
+    expect(opens).to_be_disabled()
+    assert viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count() > closed
+    offline.page.keyboard.press("c")
+    expect(closes).to_be_disabled()
+
+
+def test_the_list_of_found_nodes_is_inside_of_the_viewer(offline: Any, viewer: Any) -> None:
+    field = viewer.root.get_by_role("combobox", name="Find a node")
+    for width in (1440, 1068, 820, 620):
+        offline.page.set_viewport_size({"width": width, "height": 700})
+        field.fill("")
+        field.fill("lv")
+        found = viewer.root.locator(".irviz-found")
+        expect(found).to_contain_text("found")
+        box = found.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width

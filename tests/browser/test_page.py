@@ -138,7 +138,7 @@ def test_the_viewer_fills_a_window_of_any_size_and_the_body_never_scrolls(page: 
         assert page.evaluate("() => document.scrollingElement.scrollTop") == 0
 
 
-def test_two_graphs_in_the_window_leave_the_stages_as_numbers(page: Any) -> None:
+def test_two_graphs_in_the_window_leave_the_stages_a_narrow_column(page: Any) -> None:
     viewer = viewer_of(page)
     if viewer.stages.count() == 1:
         viewer.tab("Transform").get_by_role("button", name="Bind").first.click()
@@ -150,7 +150,7 @@ def test_two_graphs_in_the_window_leave_the_stages_as_numbers(page: Any) -> None
     viewer.picture().focus()
     page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
-    assert viewer.root.locator(".irviz-rail").bounding_box()["width"] < 60 < wide
+    assert viewer.root.locator(".irviz-rail").bounding_box()["width"] < 140 < wide
     page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(1)
 

@@ -11,13 +11,13 @@ from tvm.relax.frontend import nn
 
 import irviz
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import Apply, Report, Select, Toggle
+from irviz.explorer.actions import Apply, Report, Select, Toggle, ToggleAll
 from irviz.explorer.pictures import scene, view_or_none
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import RunKey, State
 from irviz.limits import MOST_NODES
-from irviz.model.graph.graph import LayerPart, NodeKind, inlined_id
+from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, inlined_id
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
 from irviz.session.stage_view import ViewState
@@ -482,3 +482,24 @@ def test_the_page_knows_another_function_from_the_same_one_drawn_otherwise(opene
     assert view(explorer).whole.function == other
     assert explorer.explorer.scene["key"] == f"{other}/0/"
     assert explorer.explorer.scene["moved"] == []
+
+
+def test_all_groups_are_opened_and_closed_at_once(modules):
+    state = State.of(irviz.Session(modules.unlike(260)))
+    assert view_or_none(state, "current").openable
+    open_ = perform(state, ToggleAll(True))
+    assert not view_or_none(open_, "current").openable
+    assert open_.message is None
+    closed = perform(open_, ToggleAll(False))
+    regions = view_or_none(closed, "current").graph.regions
+    assert {one.kind for one in regions} <= {RegionKind.DATAFLOW_BLOCK}
+    again = view_or_none(perform(closed, ToggleAll(True)), "current")
+    assert again.closable == view_or_none(open_, "current").closable
+
+
+def test_groups_that_there_is_no_room_for_stay_closed_which_is_said(modules):
+    state = perform(State.of(irviz.Session(modules.unlike(900))), ToggleAll(True))
+    view = view_or_none(state, "current")
+    assert MOST_NODES / 2 < len(view.graph.nodes) <= MOST_NODES
+    assert f"{len(view.openable)} groups stay closed" in state.message.words
+    assert f"at most {MOST_NODES} nodes" in state.message.words

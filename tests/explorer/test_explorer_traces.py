@@ -242,7 +242,7 @@ def test_the_value_and_the_time_of_the_selected_node_are_shown(opened):
     explorer.press("Record values")
     assert "input 0" in explorer.value
     assert "% of the call" in explorer.value
-    assert "values recorded in" in explorer.text("irviz-record-cost")
+    assert "values recorded: a call takes" in explorer.text("irviz-record-cost")
     assert explorer.node("lv1")["value"].startswith("float32 (1, 128), 0 to ")
 
 

@@ -54,3 +54,13 @@ def test_a_pass_that_changes_nothing_changes_no_function():
 def test_a_first_stage_and_a_single_function_are_compared_with_nothing():
     for session in (Session(MyModule), Session(MatMulRelu).apply("Normalize")):
         assert functions_key(State.of(session)) is None
+
+
+def test_an_attribute_that_a_pass_added_is_named_with_its_value():
+    both = tvm.IRModule({**MatMulRelu.functions, **MyModule.functions})
+    bind = tvm.tirx.transform.BindTarget(tvm.target.Target("llvm"))
+    words, changes = listed(Session(both).apply(bind))["mm_relu"]
+    assert words.startswith("attribute target: none → ")
+    assert "llvm" in words
+    assert len(words) <= 90
+    assert changes == 1

@@ -314,7 +314,9 @@ def test_what_is_closed_can_be_opened_and_the_other_way_round(modules: Any) -> N
         assert len(toggled[container]["moved"]) in (0, 2)
         for node in nodes:
             assert details_of(recording, scene, "current", node) is not None, node
-    assert toggled.keys() - closed, "what is open can be closed"
+    assert toggled.keys() - closed - {"+", "-"}, "what is open can be closed"
+    assert not any(one["isOpenable"] for one in toggled["+"]["current"]["nodes"].values())
+    assert not any(one["name"] for one in toggled["-"]["current"]["groups"].values())
     found = {one["node"] for one in recording["searched"]["main/0/"]}
     for drawn in toggled.values():  # what is closed is found as well
         assert {one for one in drawn["current"]["nodes"] if one.startswith("up_")} <= found

@@ -63,7 +63,7 @@ def every_action(session):
         actions.Show(state, state),
         *(actions.SetField("search", "add"), actions.SetField("prim_func", "add")),
         *(actions.Focus("fused"), actions.Focus("twice"), actions.Select("called")),
-        *(actions.Select("called", "reference"), actions.Toggle("called")),
+        *(actions.Select("called", "reference"), actions.Toggle("called"), actions.ToggleAll(True)),
         *(actions.ShowCopy("repeat:lv", 1), actions.CompareCopies("lv", 0, 1)),
         *(actions.CompareLayers("a", "b"), actions.LookAround("called"), actions.LookAround()),
         *(actions.Reveal("main", "called"), actions.Reveal("main", "called", "0")),

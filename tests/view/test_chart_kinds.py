@@ -192,6 +192,17 @@ def test_the_slice_of_a_tensor_is_the_one_that_was_chosen():
     assert "the slice [1, 0, 2, :, :]" in texts(heat_map(array, index=(1, 0, 2)))
 
 
+@pytest.mark.parametrize("shape", [(6, 4, 1, 1), (6, 1, 4, 1), (1, 6, 4)])
+def test_sides_of_one_number_are_not_drawn(shape):
+    array = np.arange(24.0).reshape(shape)
+    assert select_cells(array).values.tolist() == np.arange(24.0).reshape(6, 4).tolist()
+
+
+def test_the_slice_is_named_by_its_axes():
+    array = np.arange(24.0).reshape(2, 3, 1, 4, 1)
+    assert "the slice [1, :, 0, :, 0]" in texts(heat_map(array, index=(1, 0, 0)))
+
+
 @pytest.mark.parametrize("index", [(1,), (2, 0), (-1, 0), (0, 3), (0, 0, 0)])
 def test_an_index_that_does_not_fit_is_named_with_what_would(index):
     array = np.zeros((2, 3, 4, 5))

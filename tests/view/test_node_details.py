@@ -84,7 +84,7 @@ def test_a_node_in_an_expanded_layer_tells_the_block_around_it():
     regions = (Region(RegionKind.DATAFLOW_BLOCK), Region(RegionKind.REPEAT, "h.0–3 ×4", 0))
     node = Node(NodeId("lv"), NodeKind.GROUP, "attn", "", region=1)
     graph = Graph("main", (node,), (), regions, ())
-    assert facts(graph, "lv")["block"] == "1 of 1, dataflow block"
+    assert facts(graph, "lv")["block"] == "dataflow block"
 
 
 def test_a_constant_that_is_returned_is_in_no_block(modules):
@@ -180,7 +180,7 @@ def test_a_node_of_a_repeat_says_which_copy_it_is_of_and_what_differs_between_th
 def test_a_node_in_a_branch_says_whose(modules):
     graph = extract(modules.EveryKind)
     facts = node_html(graph, graph["chosen_then"])
-    assert "1 of 1, binding block, no dataflow, in then of chosen" in facts
+    assert "binding block, no dataflow, in then of chosen" in facts
 
 
 def test_code_keeps_its_text_and_escapes_it():
@@ -228,3 +228,18 @@ def test_a_block_of_a_prim_func_says_which_blocks_are_around_it():
     graph = Graph("f", blocks, (), regions, ())
     assert facts(graph, "inner")["block"] == "row, in tile"
     assert facts(graph, "alone")["block"].startswith("none")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("9.999999747378752e-06", "1e-05"),
+        ("0.8999999761581421", "0.9"),
+        ("1.0000000000000001e-05", "1e-05"),
+        ("[0.10000000149011612, 0.5]", "[0.1, 0.5]"),
+        ("0.1234567890123", "0.1234567890123"),
+    ],
+)
+def test_numbers_of_attributes_have_the_fewest_digits_that_tell_them(value, shown):
+    node = Node(NodeId("lv"), NodeKind.OPERATOR, "lv", "", attributes=(("epsilon", value),))
+    assert facts(Graph("main", (node,), (), (), ()), "lv")["epsilon"] == shown

@@ -18,7 +18,7 @@ from irviz.ir.module_functions import prim_funcs
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.units import format_duration
-from irviz.view.array_pictures import images_shape, most_images
+from irviz.view.array_pictures import images_shape, most_images, sliced_sides
 from irviz.view.figure import Figure
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.node_details import value_html
@@ -173,7 +173,7 @@ class ValuePanel(Panel):
         chosen = iter(int(box.value) for box in self._places.children)
         if self._kind != HEAT_MAP:
             return tuple(chosen)
-        return tuple(next(chosen) if side > 1 else 0 for side in shape[:-2])
+        return tuple(next(chosen) if side > 1 else 0 for side in sliced_sides(shape).values())
 
     def _choose_tensor(self, place: int | None) -> None:
         if place is not None:
@@ -238,10 +238,10 @@ def _places(kind: str, shape: Sequence[int]) -> tuple[widgets.BoundedIntText, ..
         if images is None or images[0] <= most_images(*images[1:3]):
             return ()
         return (_number(f"first image (0 to {images[0] - 1:,})", images[0]),)
-    leading = shape[:-2] if kind == HEAT_MAP else ()
+    sliced = sliced_sides(shape) if kind == HEAT_MAP else {}
     return tuple(
         _number(f"index {axis} (0 to {side - 1:,})", side)
-        for axis, side in enumerate(leading)
+        for axis, side in sliced.items()
         if side > 1
     )
 
@@ -251,8 +251,9 @@ def _number(words: str, count: int) -> widgets.BoundedIntText:
 
 
 def _cost_words(trace: Trace | None) -> str:
-    """Describe the cost of recording a trace, "" without one."""
+    """Describe the cost of recording a trace, "" without one; both times are of recorded calls."""
     if trace is None:
         return ""
-    untraced, cost = format_duration(trace.untraced), format_duration(trace.cost)
-    return f"{len(trace.visits)} values recorded in {cost}; a call takes {untraced} without that"
+    call, cost = format_duration(trace.seconds), format_duration(trace.cost)
+    values = len(trace.visits)
+    return f"{values} values recorded: a call takes {call}, and recording it takes {cost} more"

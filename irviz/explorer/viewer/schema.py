@@ -498,7 +498,10 @@ class RecordedView(TypedDict):
 
 
 class ToggledView(RecordedView):
-    """A recorded view in which one more container is open, or one less."""
+    """A recorded view in which one more container is open, or one less.
+
+    "+" has all groups open, as far as there is room, and "-" all closed.
+    """
 
     container: str
 
@@ -541,7 +544,7 @@ class Download(TypedDict):
 
 MESSAGES: tuple[type[Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
-    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.ShowCopy),
+    *(actions.OpenFile, actions.Focus, actions.Toggle, actions.ToggleAll, actions.ShowCopy),
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
     actions.Compare,
     *(actions.ColourBy, actions.ShowFirstDifference, actions.Run, actions.RecordValues),

@@ -76,7 +76,8 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
         for one in containers.values()
         if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
     }
-    expansion = replace(expansion, closed=expansion.closed | (runs - set(expansion.opened)))
+    runs -= {*expansion.opened, *(runs if expansion.every else ())}
+    expansion = replace(expansion, closed=expansion.closed | runs)
     visible = visible_graph(tree, expansion, MOST_NODES, separate=_changed_inputs(union))
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")

@@ -29,11 +29,13 @@ class Expansion:
         opened: The expanded containers, the latest last.
         closed: The collapsed containers.
         copies: The copy shown of each repeat, counted from 0; the first by default.
+        every: Whether all others are expanded or collapsed; None for as many as suit a screen.
     """
 
     opened: tuple[str, ...] = ()
     closed: frozenset[str] = frozenset()
     copies: Mapping[str, int] = field(default_factory=dict)
+    every: bool | None = None
 
     def open(self, container: str) -> Expansion:
         """Expand a container."""
@@ -71,6 +73,9 @@ def expanded_containers(
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
+    if expansion.every is not None:
+        budget.open_levels(limit, is_block=not expansion.every)
+        return budget.is_open - expansion.closed
     opener = _LevelOpener(tree, budget, limit)
     if tree.has_layers:
         opener.open()
@@ -190,6 +195,14 @@ class _NodeBudget:
             return True
         self._counts, self.is_open = before
         return False
+
+    def open_levels(self, limit: int, *, is_block: bool) -> None:
+        """Expand all containers, outer ones first, or only the blocks of the function."""
+        level = self._tree.root.inside
+        while level:
+            opened = [one for one in level if one.kind is RegionKind.DATAFLOW_BLOCK or not is_block]
+            opened = [one for one in opened if self.open(one, limit, 1)]
+            level = [inner for one in opened for inner in one.inside]
 
     def count_items(self) -> int:
         """Return the number of steps and collapsed containers that are shown."""

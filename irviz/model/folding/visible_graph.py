@@ -122,7 +122,7 @@ def visible_graph(
     expansion = expansion or Expansion()
     walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
     scene, uses = walk.scene, walk.uses()
-    more = 0 if expansion.closed else minimum - len(scene.items)
+    more = 0 if expansion.closed or expansion.every is False else minimum - len(scene.items)
     room = limit - len(scene.items)
     leaves = LeafPlacement(scene, uses, expansion.opened, room, more, separate)
     places: dict[int | NodeId, NodeId] = {

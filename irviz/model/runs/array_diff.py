@@ -336,7 +336,7 @@ class ArraySummary:
     None if there are none. So is the histogram: `counts` of bins and their `edges`, empty if there
     are none. `zeros` is the share of zeros among them; `nans` and `infs` are counts; `digest` is a
     hash of bytes, shape and dtype. With a `step` above 1 only one of so many numbers was taken for
-    mean, std, zeros, histogram and digest.
+    std, zeros, histogram and digest.
     """
 
     shape: tuple[int, ...]
@@ -372,7 +372,7 @@ def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySumma
 
     Args:
         most: How many numbers to take of a larger array. Its NaN and infinities are counted in all
-            of it, and its range is that of all numbers where there are none of these.
+            of it, and range and mean are those of all numbers where there are none of these.
 
     Raises:
         ValueError: For a dtype that does not hold real numbers or bools.
@@ -388,6 +388,7 @@ def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySumma
     with np.errstate(all="ignore"):  # a signalling NaN raises a flag
         values = contiguous.astype(np.float64)
         ends = (float(array.min()), float(array.max())) if step > 1 else None
+        whole = float(array.mean(dtype=np.float64)) if step > 1 else math.nan
     is_finite = np.isfinite(values)
     if ends is None:
         nans = int(np.isnan(values).sum())
@@ -404,6 +405,7 @@ def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySumma
     if finite.size:
         low, high = ends or (float(finite.min()), float(finite.max()))
         mean, std = _mean_and_std(finite, low, high)
+        mean = whole if low <= whole <= high else mean
         counts, edges = _histogram(finite, low, high)
     return ArraySummary(
         shape=tuple(array.shape),

@@ -23,6 +23,7 @@ from irviz.view.graph.layout import (
     add_missing_routes,
     lay_out,
     layered_layout,
+    within_frames,
     without_mirrored_routes,
     without_needless_crossings,
 )
@@ -457,6 +458,7 @@ def place_graph(
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 layout = without_needless_crossings(layout, given.sizes, given.edges, direction)
+                layout = within_frames(layout, given.sizes, given.edges)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

@@ -132,6 +132,29 @@ def without_needless_crossings(
     return replace(layout, routes=routes)
 
 
+def within_frames(
+    layout: Layout, sizes: Mapping[str, Size], edges: Sequence[tuple[str, str, str, float]]
+) -> Layout:
+    """Move each route into the smallest frame around both ends, unless it would meet a box there.
+
+    Graphviz lets routes bulge out of frames at their sides.
+    """
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
+    frames = sorted((one.rect for one in layout.frames.values()), key=lambda one: one.width)
+    routes = dict(layout.routes)
+    for name, *ends, _ in edges:
+        around = (one for one in frames if all(one.contains(rects[end]) for end in ends))
+        if name in routes and (frame := next(around, None)):
+            known, x = routes[name], _sampled(routes[name])[:, 0]
+            if x.min() < frame.left or x.max() > frame.right:
+                least, most = frame.left + _BEND, frame.right - _BEND
+                points = ((min(max(x, least), most), y) for x, y in known.points)
+                moved = Route(tuple(points), known.tip)
+                routes[name] = moved if _is_free(moved, obstacles) else known
+    return replace(layout, routes=routes)
+
+
 def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
     """Return a route that is almost straight."""
     plain = route(source, target, entry, flow)

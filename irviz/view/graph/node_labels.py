@@ -12,6 +12,7 @@ from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name
 NAME_SIZE = 13.0
 NOTE_SIZE = VALUE_SIZE = 11.0
 _MAX_WEIGHTS = 4
+_LEAST_NAME = 16
 _MAX_HELD, _MAX_THREADS = 28, 64
 """The most characters for the names of a group's contents."""
 
@@ -138,7 +139,8 @@ def _operators(count: str) -> str:
 
 
 def value_label(node: Node) -> str:
-    """Return the label of the edges that leave a node: the name and type of its value."""
+    """Return the name and type of a node's value; the name is shortened first, then the type."""
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
-    parts = [node.name if has_name else "", node.type_label]
-    return shorten_name(": ".join(filter(None, parts)))
+    room = max(MAX_CHARACTERS - len(node.type_label) - 2, _LEAST_NAME)
+    name = shorten_name(node.name, room if node.type_label else MAX_CHARACTERS) if has_name else ""
+    return shorten(": ".join(filter(None, (name, node.type_label))))

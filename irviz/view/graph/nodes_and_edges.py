@@ -20,6 +20,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
+from irviz.units import short_floats
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
@@ -223,7 +224,7 @@ def _tooltip(node: Node) -> str:
     lines = [f"{node.name or node_labels.title(node)}: {node.type_label}"]
     if node.callee:
         lines.append(f"{node.kind.value} {node.callee}")
-    lines += [f"{name} = {value}" for name, value in node.attributes]
+    lines += [f"{name} = {short_floats(value)}" for name, value in node.attributes]
     if node.kind is not NodeKind.GROUP and (layers := node_labels.layers_label(node)):
         lines.append(f"layer = {layers}")
     return "\n".join(lines)
@@ -398,6 +399,7 @@ _POINT_DISTANCE = 6.0
 _CHANGE_MARKER = Size(14.0, 14.0)
 """The marker that a page puts on a changed node, at its upper left corner."""
 _TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
+_CLEAR = TOGGLE_RADIUS + 4.0  # from a button to edges
 
 
 class SceneGeometry:
@@ -439,7 +441,21 @@ class SceneGeometry:
         self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
         for index, frame in self.frames.items():
             if graph.regions[index].id:
-                self.toggles[graph.regions[index].id] = (frame.rect.right, frame.rect.top)
+                self.toggles[graph.regions[index].id] = self._free_corner(frame.rect)
+
+    def _free_corner(self, frame: Rect) -> Point:
+        """Return the place of a frame's button: its upper right corner, or left of edges there."""
+        top = frame.top
+        lines = [
+            x
+            for _, route in self.edges
+            if (route.points[0][1] - top) * (route.tip[1] - top) < 0
+            for x, y in points_along(route, _POINT_DISTANCE)
+            if abs(y - top) < _CLEAR
+        ]
+        places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE).tolist()
+        free = (x for x in places if all(abs(x - one) >= _CLEAR for one in lines))
+        return (next(free, frame.right), top)
 
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""

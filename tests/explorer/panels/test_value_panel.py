@@ -11,7 +11,7 @@ from tvm import relax
 
 from irviz.explorer.actions import Report, Say, Select, SetField
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.value_panel import ValuePanel
+from irviz.explorer.panels.value_panel import ValuePanel, _cost_words
 from irviz.explorer.selected_node import selected_value
 from irviz.explorer.state import RunKey, ValueKey
 from irviz.model.graph.graph import NodeId
@@ -317,3 +317,11 @@ class Engine:
         self.calls += 1
         assert self.may_end.wait(LONG)
         return draw()
+
+
+def test_what_recording_cost_is_compared_with_a_call_that_was_recorded_too():
+    trace = Trace("main", {}, seconds=0.5, untraced=7.0, cost=3.4)
+    words = _cost_words(trace)
+    assert "500 ms" in words
+    assert "3.4 s" in words
+    assert "7" not in words

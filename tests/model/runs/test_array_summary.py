@@ -243,3 +243,11 @@ def test_a_digest_differs_where_bytes_shape_or_dtype_differ():
     ]
     digests = [summarise(one).digest for one in (array, *others)]
     assert len(set(digests)) == len(digests)
+
+
+def test_the_mean_is_that_of_all_numbers_where_only_some_are_taken_for_the_rest():
+    array = np.arange(1000, dtype=np.float32) % 2  # each second one is 0
+    summary = summarise(array, most=500)
+    assert summary.step == 2
+    assert summary.mean == 0.5
+    assert summary.std == 0.0

@@ -3,10 +3,13 @@
 import inspect
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
+import irviz
 from irviz.view.graph import layout as module
+from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.graph.layout import (
     ClusterFrame,
@@ -14,8 +17,10 @@ from irviz.view.graph.layout import (
     Route,
     lay_out,
     read_layout,
+    within_frames,
 )
-from irviz.view.svg_primitives import Rect
+from irviz.view.graph.nodes_and_edges import SceneGeometry
+from irviz.view.svg_primitives import Rect, Size
 
 PATIENCE = 20
 
@@ -192,3 +197,44 @@ def test_a_layout_that_was_not_ready_is_tried_again(monkeypatch):
     found = lay_out(dot, PATIENCE)
     assert found is not None
     assert found.nodes.keys() == {"not", "ready"}
+
+
+def bulging(obstacle):
+    """Return a route that leaves the frame around both of its ends, moved into it if it can be."""
+    points = ((50, 170), (50, 150), (130, 150), (130, 100), (130, 60), (50, 60), (50, 40))
+    frames = {"cluster_0": ClusterFrame(Rect(20, 0, 80, 200), (50, 10))}
+    places = {"a": (50, 180), "b": (50, 20), "c": obstacle}
+    layout = Layout(140, 200, places, frames, {"e0": Route(points, (50, 30))})
+    sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(4, 40)}
+    return within_frames(layout, sizes, [("e0", "a", "b", 0.5)]).routes["e0"].points, points
+
+
+def test_a_route_stays_in_the_frame_around_both_of_its_ends():
+    moved, known = bulging(obstacle=(30, 100))
+    assert max(x for x, _ in moved) < 80
+    assert [y for _, y in moved] == [y for _, y in known]
+
+
+def test_a_route_is_not_moved_through_a_box():
+    moved, known = bulging(obstacle=(75, 100))
+    assert moved == known
+
+
+def test_the_button_of_a_frame_is_beside_edges(modules):
+    graph = irviz.Session(modules.stack(3)).view().graph
+    placed = place_graph(graph, "up").layout
+    name, frame = next(iter(placed.frames.items()))
+    index = int(name.removeprefix("cluster_"))
+    x, y = frame.rect.right, frame.rect.top
+
+    def button(*across):
+        line = tuple((x - 3, y + one) for one in (20, 10, -10, -20))
+        layout = replace(
+            placed, routes={**placed.routes, **dict.fromkeys(across, Route(line, line[3]))}
+        )
+        return SceneGeometry(graph, layout, "up").toggles[graph.regions[index].id]
+
+    assert button() == (x, y)
+    left, top = button("e0")
+    assert left <= x - 3 - 12
+    assert top == y

@@ -77,6 +77,14 @@ def test_a_node_says_what_it_is(drawn, title, note, value):
     )
 
 
+def test_a_long_name_of_a_value_is_shortened_before_its_type():
+    weight = node(NodeKind.PARAM, "layer3.0.conv1.weight")
+    shaped = weight._replace(type_text="Tensor[(256, 128, 3, 3)]")
+    assert node_labels.value_label(shaped) == "layer3.0…v1.weight: Tensor[(256, 128, 3, 3)]"
+    long = weight._replace(type_text="Tensor[(256, 128, 3, 3), float16]")
+    assert node_labels.value_label(long).startswith("layer3.…1.weight: Tensor[(256, 128, 3")
+
+
 def test_every_kind_has_words():
     for kind in NodeKind:
         assert node_labels.title(node(kind, callee="relax.f"))

@@ -8,9 +8,12 @@ export function ChangeBar({ state }: { state: State }) {
   const { summary, changes } = state.scene.value;
   const place = state.changeAt.value;
   const change = changes[place];
+  const places = changes.length === 1 ? "1 place" : `${changes.length} places`;
   return (
     <section class="irviz-change-bar" aria-label="Changes">
-      <b>{summary || (changes.length ? `${changes.length} changed` : "no change")}</b>
+      <b title="What became of nodes, those in closed groups included">
+        {summary || (changes.length ? `${changes.length} changed` : "no change")}
+      </b>
       {changes.length ? (
         <span class="irviz-change-steps">
           <Button
@@ -18,8 +21,8 @@ export function ChangeBar({ state }: { state: State }) {
             icon="back"
             onPress={() => goToChange(state, -1)}
           />
-          <span class="irviz-change-place">
-            {change ? place + 1 : "–"} / {changes.length}
+          <span class="irviz-change-place" title="Places in the graphs that differ">
+            {change ? `${place + 1} of ${places}` : places}
           </span>
           <Button
             title="To the next change (n)"

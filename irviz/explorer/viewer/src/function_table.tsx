@@ -1,6 +1,7 @@
 // The functions of a stage that lacks the one that is looked at, those that changed most first.
 
 import { useSignal } from "@preact/signals";
+import { Button } from "./button";
 import { Instead } from "./instead";
 import type { FunctionRow } from "./schema";
 import type { State } from "./state";
@@ -32,7 +33,12 @@ export function FunctionTable({ state }: { state: State }) {
     <section class="irviz-function-table" aria-label="Functions of this stage">
       <p role="alert">{current?.error}</p>
       <p>
-        <Instead state={state} names={current?.instead ?? []} />
+        <Instead state={state} names={current?.instead ?? []} />{" "}
+        {reference && state.shows("script") ? (
+          <Button title="Show what differs in the TVMScript" onPress={() => state.choose("text")}>
+            Compare the texts
+          </Button>
+        ) : null}
       </p>
       {all.length > FEW ? (
         <input

@@ -14,7 +14,7 @@ import { createPictureView, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State, Viewport } from "./state";
-import { around, centre, isInSight, nextViewport, type Rect, reveal } from "./viewport";
+import { around, centre, filled, isInSight, nextViewport, type Rect, reveal } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
 const WIDE = 700; // px of the pane's width from which there is room for a legend, if it is high
@@ -147,13 +147,16 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   const chosen = state.viewport.peek();
   const viewport = chosen === shownChanges.get(state) ? null : chosen;
   const seen = seenOf(state, before.picture, views[before.side].size.peek());
-  state.viewport.value = nextViewport(
-    viewport,
-    seen,
-    { ...then, frame: before.picture.frame },
-    { ...now, frame: after.picture.frame },
-    now.moved,
-  );
+  state.viewport.value = state.wantsFit.peek()
+    ? null
+    : nextViewport(
+        viewport,
+        seen,
+        { ...then, isPair: then.reference !== null, frame: before.picture.frame },
+        { ...now, isPair: now.reference !== null, frame: after.picture.frame },
+        now.moved,
+      );
+  state.wantsFit.value = false;
   const isOther = then.key !== now.key;
   if (isOther) state.change.value = -1;
   // when the pictures are in the page, which their effects see to
@@ -262,6 +265,8 @@ function placeOf(views: Views, change: Change): Rect | null {
 
 function showRect(views: Views, rect: Rect | null) {
   const view = views.current.seen.peek() ? views.current : views.reference;
-  const seen = view.seen.peek();
-  if (seen && rect && !view.isAllVisible.peek()) view.move(centre(seen, view.size.peek(), rect));
+  const [seen, frame] = [view.seen.peek(), view.picture.peek()?.frame];
+  if (!seen || !frame || !rect || view.isAllVisible.peek()) return;
+  const pane = view.size.peek();
+  view.move(filled(centre(seen, pane, rect), frame, pane));
 }

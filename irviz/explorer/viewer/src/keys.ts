@@ -1,6 +1,7 @@
 // The keys of the viewer, each with what it does; help.tsx lists them.
 
 import { goToChange } from "./change_steps";
+import { toggleAll } from "./node_actions";
 import { compareWith, compareWithParent, stepStage } from "./stage_actions";
 import type { State } from "./state";
 
@@ -76,6 +77,12 @@ export const KEYS: readonly Key[] = [
     words: "fit the graph, as far as text can be read; again: all of it, enlarged",
     run: (state) => state.fit(),
   },
+  {
+    keys: ["o"],
+    words: "open all groups, as far as there is room",
+    run: (state) => toggleAll(state, true),
+  },
+  { keys: ["c"], words: "close all groups", run: (state) => toggleAll(state, false) },
   {
     keys: ["i"],
     words: "show or hide the inspector",

@@ -9,6 +9,27 @@ export const usualSteps = 2;
 export const showWhole = (state: State) =>
   state.ask({ action: "LookAround", node: "", steps: 0, to: "" });
 
+/** Tell whether the pictures have groups that are closed, and some that are open. */
+export function groupsOf(state: State): { areClosed: boolean; areOpen: boolean } {
+  const pictures = [state.picture("current"), state.picture("reference")];
+  return {
+    areClosed: pictures.some((one) =>
+      Object.values(one?.nodes ?? {}).some(
+        ({ kind, isOpenable }) => isOpenable && kind === "group",
+      ),
+    ),
+    areOpen: pictures.some((one) => Object.values(one?.groups ?? {}).some(({ name }) => name)),
+  };
+}
+
+/** Open or close all groups; the pictures are fitted then. */
+export function toggleAll(state: State, opens: boolean) {
+  const { areClosed, areOpen } = groupsOf(state);
+  if (!(opens ? areClosed : areOpen) || !state.can("ToggleAll")) return;
+  state.wantsFit.value = true;
+  state.ask({ action: "ToggleAll", opens });
+}
+
 /** What can be done with a node of the picture of a side; what does not apply is left out. */
 export function nodeActions(state: State, node: string, side: Side, steps = usualSteps) {
   const facts = state.picture(side)?.nodes[node];

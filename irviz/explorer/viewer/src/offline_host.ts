@@ -14,9 +14,11 @@ import type {
 import { searchNodes } from "./search_nodes";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
-  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "Say"] as const),
+  ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "ToggleAll", "Say"] as const),
 ];
 const NOT_SAVED = "This was not saved: to look at it, open the session in irviz.";
+/** The containers of the views in which all groups are open, or closed. */
+const [ALL_OPEN, ALL_CLOSED] = ["+", "-"];
 const NO_DETAILS: Details = {
   key: "",
   node: "",
@@ -130,7 +132,10 @@ export function fileHost(recording: Recording): Host {
 
   function toggle(wanted: string) {
     const next = toggledViews().find((one) => one.container === wanted);
-    const view = container === wanted ? views.get(traits.scene.key) : next;
+    const all = [ALL_OPEN, ALL_CLOSED];
+    const isSame = container === wanted;
+    const isBack = isSame ? !all.includes(wanted) : all.includes(wanted) && all.includes(container);
+    const view = !isSame && next ? next : isBack ? views.get(traits.scene.key) : null;
     if (view) show(view);
     else say(NOT_SAVED, false);
   }
@@ -191,6 +196,7 @@ export function fileHost(recording: Recording): Host {
         const isThere = keyOf(there) === keyOf(here) || go(there);
         if (isThere && message.node) select(message.node);
       } else if (message.action === "Toggle") toggle(message.container);
+      else if (message.action === "ToggleAll") toggle(message.opens ? ALL_OPEN : ALL_CLOSED);
       else if (message.action === "Say") say(message.words, message.isError);
     },
     mount: async () => () => {},

@@ -225,6 +225,7 @@ function StageTree({ state, words, toEnd }: StageTreeProps) {
       hidesSame: state.hidesSame.value,
       words: words.value,
       folded: tree.folded.value,
+      reference: state.scene.value.reference?.stage,
     }),
   );
   const shown = state.current.value?.id ?? "";
@@ -339,7 +340,9 @@ function Functions({ state }: { state: State }) {
               onClick={() => state.ask({ action: "Focus", function: name })}
             >
               <span>{name}</span>
-              <small>{changes > 0 ? `Δ ${changes}` : kind}</small>
+              <small title={changes > 0 ? `${changes} changes to the stage before` : undefined}>
+                {changes > 0 ? `Δ ${changes}` : kind}
+              </small>
             </button>
           </li>
         ))}
@@ -362,8 +365,20 @@ export function Rail({ state }: { state: State }) {
   const rows = state.rows.value;
   const row = state.current.value;
   const hasSame = rows.some(({ isSame }) => isSame);
+  const isComparing = state.isComparing.value;
+  const isShut = useSignal(false); // else it would lie over the graph that just came, at the pointer
+  useLayoutEffect(() => {
+    isShut.value = isComparing;
+  }, [isComparing]);
   return (
-    <section class="irviz-rail" aria-label="Stages and functions">
+    <section
+      class="irviz-rail"
+      aria-label="Stages and functions"
+      data-shut={isShut.value ? "" : undefined}
+      onPointerEnter={() => {
+        isShut.value = false;
+      }}
+    >
       <div class="irviz-rail-head">
         <h2>Stages</h2>
         {state.times.value.length > 0 && (

@@ -26,10 +26,13 @@ interface Hidden {
   hidesSame: boolean;
   words: string;
   folded: ReadonlySet<string>;
+  /** The stage that the shown one is compared with. */
+  reference?: string | undefined;
 }
 
 /** Tell whether a stage is listed where those that changed nothing are hidden: the tree stays one. */
-const isStep = (row: StageRow) => !row.isSame || row.isShown || row.isBranch;
+const isStep = (row: StageRow, reference?: string) =>
+  !row.isSame || row.isShown || row.isBranch || row.id === reference;
 
 /** Tell whether a stage's number or label has the words of the filter. */
 function fits({ id, label }: StageRow, words: string): boolean {
@@ -40,7 +43,8 @@ function fits({ id, label }: StageRow, words: string): boolean {
 const keyOf = (row: StageRow, heading: Heading) => `${row.id}/${heading.depth}`;
 
 /** Return the lines of the tree; a heading stands before the first line that is kept inside of it. */
-export function railItems(rows: readonly StageRow[], { hidesSame, words, folded }: Hidden): Item[] {
+export function railItems(rows: readonly StageRow[], hidden: Hidden): Item[] {
+  const { hidesSame, words, folded, reference } = hidden;
   const items: Item[] = [];
   let waiting: HeadingItem[] = []; // headings before rows that are hidden
   let fold: HeadingItem | null = null; // the folded heading that rows are inside of
@@ -53,7 +57,7 @@ export function railItems(rows: readonly StageRow[], { hidesSame, words, folded 
       return { key, ...heading, isBranch, isFolded, count: 0 };
     });
     waiting = [...waiting.filter(({ depth }) => depth < outermost), ...own];
-    if ((hidesSame && !isStep(row)) || !fits(row, words)) continue;
+    if ((hidesSame && !isStep(row, reference)) || !fits(row, words)) continue;
     const isBranch = row.isBranch && !own.length;
     const stage: StageItem = { key: row.id, depth: row.depth, isBranch, stage: row };
     for (const item of [...waiting, stage]) {

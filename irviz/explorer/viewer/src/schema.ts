@@ -411,7 +411,9 @@ export interface RecordedView {
   status: Status;
 }
 
-/** A recorded view in which one more container is open, or one less. */
+/** A recorded view in which one more container is open, or one less.
+ *
+ * "+" has all groups open, as far as there is room, and "-" all closed. */
 export interface ToggledView {
   rows: StageRow[];
   functions: FunctionRow[];
@@ -533,6 +535,12 @@ export interface Toggle {
   action: "Toggle";
   container: string;
   side: Side;
+}
+
+/** Expand all groups of the pictures, outer ones first while there is room; or collapse all. */
+export interface ToggleAll {
+  action: "ToggleAll";
+  opens: boolean;
 }
 
 /** Show another copy of a repeat, counted from 0. */
@@ -658,6 +666,7 @@ export type ViewerMessage =
   | OpenFile
   | Focus
   | Toggle
+  | ToggleAll
   | ShowCopy
   | CompareCopies
   | CompareLayers

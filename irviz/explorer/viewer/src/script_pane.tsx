@@ -365,7 +365,12 @@ export function ScriptPane({ state }: { state: State }) {
           </span>
         )}
       </header>
-      <div class="irviz-script-body" data-numpy={numpy.value ? "" : undefined} ref={body} />
+      <div
+        class="irviz-script-body"
+        data-numpy={numpy.value ? "" : undefined}
+        data-collapsed={compared && isCollapsed.value ? "" : undefined}
+        ref={body}
+      />
       {!shown && (
         <p class="irviz-script-none">
           {state.host.isLive ? "TVMScript is being printed …" : "The text was not recorded."}
@@ -397,7 +402,8 @@ function Stage({ side, script }: { side: Side; script: Script }) {
 }
 
 const nameOf = (script: Script) => `${script.stage} ${script.label}`;
-const differing = (count: number) => `${count} ${count === 1 ? "difference" : "differences"}`;
+const differing = (count: number) =>
+  `${count} ${count === 1 ? "difference" : "differences"} in the text`;
 const isIn = (line: number, { first, last }: Lines) => first <= line && line <= last;
 
 const isSameBlame = (one: Script["blame"], other: Script["blame"]) =>

@@ -1,11 +1,12 @@
 // The search field, and the nodes that were found.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons";
 import type { FoundNode } from "./schema";
 import type { State } from "./state";
 
+const EDGE = 8; // px between the list and the edge of the viewer
 const PAUSE = 120; // ms without a key, after which is searched
 
 export function Search({ state }: { state: State }) {
@@ -13,6 +14,7 @@ export function Search({ state }: { state: State }) {
   const isOpen = useSignal(false);
   const at = useSignal(0);
   const field = useRef<HTMLInputElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId(); // several viewers may stand in one page
   const found = state.found.value;
@@ -31,12 +33,20 @@ export function Search({ state }: { state: State }) {
     at.value = 0;
   }, [found]);
   useEffect(() => {
-    const [box, option] = [list.current, list.current?.children[at.value]];
-    if (!box || !(option instanceof HTMLElement)) return;
-    box.scrollTop = Math.min(box.scrollTop, option.offsetTop);
-    const below = option.offsetTop + option.offsetHeight - box.clientHeight;
-    box.scrollTop = Math.max(box.scrollTop, below);
+    const [rows, option] = [list.current, list.current?.children[at.value]];
+    if (!rows || !(option instanceof HTMLElement)) return;
+    rows.scrollTop = Math.min(rows.scrollTop, option.offsetTop);
+    const below = option.offsetTop + option.offsetHeight - rows.clientHeight;
+    rows.scrollTop = Math.max(rows.scrollTop, below);
   }, [at.value]);
+
+  useLayoutEffect(() => {
+    const viewer = box.current?.closest(".irviz-viewer");
+    if (!isShown || !box.current || !viewer) return;
+    box.current.style.marginLeft = "";
+    const beyond = box.current.getBoundingClientRect().right - viewer.getBoundingClientRect().right;
+    if (beyond > -EDGE) box.current.style.marginLeft = `${-beyond - EDGE}px`;
+  }, [isShown, found, state.width.value]);
 
   /** Let the keys be those of the graph. */
   const leave = () => {
@@ -93,7 +103,7 @@ export function Search({ state }: { state: State }) {
         }}
         onKeyDown={press}
       />
-      <div class="irviz-found" hidden={!isShown}>
+      <div ref={box} class="irviz-found" hidden={!isShown}>
         <div ref={list} id={id} role="listbox" aria-label="Nodes that were found">
           {nodes.map((one, index) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys
@@ -103,6 +113,7 @@ export function Search({ state }: { state: State }) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at.value}
+              title={one.line}
               onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
               onClick={() => choose(one)}
             >

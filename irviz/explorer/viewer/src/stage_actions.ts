@@ -7,7 +7,10 @@ import type { MenuItem, State } from "./state";
 /** Show a stage, compared with `reference`, "" for no other; by default what it is compared with stays. */
 export const checkout = (state: State, stage: string, reference: string | null = null) => {
   if (!state.can("Checkout") || (stage === shownNext(state) && reference === null)) return;
-  state.asked.value = stage;
+  const isShown = stage === state.current.peek()?.id;
+  const isSame = reference === (state.scene.peek().reference?.stage ?? "");
+  if (isShown && isSame && !state.asked.peek()) return; // no answer would come
+  state.asked.value = isShown ? "" : stage;
   state.ask({ action: "Checkout", stage, reference });
 };
 

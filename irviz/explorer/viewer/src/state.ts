@@ -78,6 +78,8 @@ export interface State extends Shared {
   readonly centreGroup: Signal<string>;
   /** The open group that is to be brought into the picture, "" for none. */
   readonly wantedGroup: Signal<string>;
+  /** Whether the next pictures are fitted, whatever was seen of those before. */
+  readonly wantsFit: Signal<boolean>;
   readonly isHelpOpen: Signal<boolean>;
   /** Whether the flame graph of the passes is shown. */
   readonly areTimesOpen: Signal<boolean>;
@@ -276,6 +278,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     changeAt,
     centreGroup: signal(""),
     wantedGroup: signal(""),
+    wantsFit: signal(false),
     isHelpOpen: signal(false),
     areTimesOpen: signal(false),
     isInspectorOpen: signal(true),

@@ -158,7 +158,11 @@ export function Status({ state }: { state: State }) {
       )}
       <Job state={state} />
       {verdict && (
-        <p class="irviz-verdict" role="status" title={verdict}>
+        <p
+          class="irviz-verdict"
+          role="status"
+          title={verdict.includes("|Δ|") ? `${verdict}\n|Δ|: the size of a difference` : verdict}
+        >
           {verdict}
         </p>
       )}

@@ -74,6 +74,10 @@ function Breadcrumb({ state }: { state: State }) {
   const row = state.current.value;
   const isLost = !state.functions.value.some((one) => one.name === name);
   const { back, forward } = placesBefore(state.visits.value);
+  const groups = openGroups(state);
+  const names = groups.map((group) => group.name);
+  const isShort = groups.length > 0 && state.rows.value.length > 1; // else no group could be read
+  const stageName = `${row?.id} ${row?.label}`;
   return (
     <nav class="irviz-breadcrumb" aria-label="Where we are">
       <Button
@@ -91,24 +95,26 @@ function Breadcrumb({ state }: { state: State }) {
         class="irviz-from-medium"
       />
       <ol>
-        {state.title.value !== row?.label && (
+        {state.title.value !== row?.label && !isShort && (
           <li class="irviz-crumb-title" title={state.title.value}>
             {state.title.value}
           </li>
         )}
         {row && (
           <li class="irviz-crumb-stage">
-            <StageButton state={state} title="The stage that is shown" class="irviz-crumb">
-              <span>
-                {row.id} {row.label}
-              </span>
+            <StageButton
+              state={state}
+              title={`The stage that is shown, ${stageName}`}
+              class="irviz-crumb"
+            >
+              <span>{isShort ? row.id : stageName}</span>
             </StageButton>
           </li>
         )}
         {name && (
           <li class="irviz-crumb-function">
             <Button
-              title="The function that is shown: choose another"
+              title={`The function that is shown, ${name}: choose another`}
               class="irviz-crumb irviz-mono"
               hasMenu={state.functions.value.length > 1 || isLost}
               onPress={(event) => openMenuBelow(state, event, "Functions", functionChoices(state))}
@@ -130,10 +136,10 @@ function Breadcrumb({ state }: { state: State }) {
             </Button>
           </li>
         )}
-        {openGroups(state).map(({ id, name: group }) => (
+        {groups.map(({ id, name: group }, at) => (
           <li key={id} class="irviz-crumb-group">
             <Button
-              title={`Show the group ${group}`}
+              title={`Show the group ${names.slice(0, at + 1).join(" › ")}`}
               class="irviz-crumb irviz-mono"
               onPress={() => {
                 state.wantedGroup.value = id;
@@ -167,6 +173,7 @@ function LayoutChoice({ state }: { state: State }) {
   );
 }
 
+/** What compares stages is left out while there is one: where we are needs the room. */
 function CompareChoice({ state }: { state: State }) {
   const { current, reference } = state.scene.value;
   const row = state.current.value;
@@ -185,17 +192,14 @@ function CompareChoice({ state }: { state: State }) {
     const [next, ...more] = others.filter((_, at) => state.rows.peek()[at]?.id !== row?.id);
     return next ? [...shortcuts, { ...next, isSeparate: true }, ...more] : shortcuts;
   };
+  if (state.rows.value.length < 2) return null;
   if (!reference || !current) {
     return (
       <fieldset class="irviz-compare" aria-label="Comparison">
         <Button
           icon="swap"
-          title={
-            state.rows.value.length < 2
-              ? "There is one stage alone: make another one, to compare them"
-              : "Compare with another stage (d: with the one before)"
-          }
-          isDisabled={isDisabled || state.rows.value.length < 2}
+          title="Compare with another stage (d: with the one before)"
+          isDisabled={isDisabled}
           hasMenu
           onPress={(event) => openMenuBelow(state, event, "Compare with", choices())}
         >
@@ -355,7 +359,7 @@ function Tools({ state }: { state: State }) {
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
   return (
     <div class="irviz-tools">
-      {isLive && (
+      {isLive && state.rows.value.length > 1 && (
         <Button
           icon="difference"
           title={`Compare the values of this stage node by node with those of ${other}, and go to the first difference`}

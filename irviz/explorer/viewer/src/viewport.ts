@@ -19,8 +19,7 @@ export const LEGIBLE = 9 / 11;
 export const MOST_FITTED = 2;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
-const SHRUNK = 0.8; // of the least scale, in a low pane: smaller text is better than a part out of sight
-const LOW = 600; // px, as in a notebook's cell, where the page scrolls too
+const SHRUNK = 0.8; // of the least scale: smaller text is better than a part out of sight
 const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
@@ -45,17 +44,21 @@ export function fit(
   most = type,
 ): Viewport {
   const [across, down] = [pane.width / frame.width, pane.height / frame.height];
-  if (Math.min(across, down) >= (pane.height < LOW ? SHRUNK : 1) * least) {
+  if (Math.min(across, down) >= SHRUNK * least) {
     return { ...middle(frame), scale: Math.min(across, down, most) };
   }
-  const scale = clamp(across, least, most);
-  const begin = (at: number, low: number, length: number, seen: number) => {
+  return filled({ ...start, scale: clamp(across, least, most) }, frame, pane);
+}
+
+/** Leave nothing of the pane empty that the picture can fill. */
+export function filled({ x, y, scale }: Viewport, frame: Rect, pane: Size): Viewport {
+  const keep = (at: number, low: number, length: number, seen: number) => {
     const half = seen / scale / 2;
     return length <= 2 * half ? low + length / 2 : clamp(at, low + half, low + length - half);
   };
   return {
-    x: begin(start.x, frame.x, frame.width, pane.width),
-    y: begin(start.y, frame.y, frame.height, pane.height),
+    x: keep(x, frame.x, frame.width, pane.width),
+    y: keep(y, frame.y, frame.height, pane.height),
     scale,
   };
 }
@@ -183,6 +186,8 @@ const areAlike = (a: Size, b: Size) =>
 interface Shown {
   key: string;
   function: string;
+  /** Whether it is beside another one. */
+  isPair: boolean;
   frame: Rect;
 }
 
@@ -203,7 +208,8 @@ export function nextViewport(
     if (isStill && !dx && !dy) return viewport;
     return { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
   }
-  if (before.function !== after.function || !viewport) return null;
+  const begins = after.isPair && !before.isPair; // each pane has half the room
+  if (before.function !== after.function || !viewport || begins) return null;
   if (!moved.length) return areAlike(before.frame, after.frame) ? viewport : null;
   return { x: viewport.x + dx, y: viewport.y + dy, scale: viewport.scale };
 }

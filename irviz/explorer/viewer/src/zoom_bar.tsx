@@ -1,7 +1,8 @@
-// How large the picture is seen, and buttons that change it.
+// How large the picture is seen and how much of it is open, and buttons that change it.
 
 import { useComputed } from "@preact/signals";
 import { Button } from "./button";
+import { groupsOf, toggleAll } from "./node_actions";
 import type { PictureView } from "./picture_view";
 import type { State } from "./state";
 import { ZOOM_STEP, zoom } from "./viewport";
@@ -12,6 +13,7 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
     const seen = view.seen.peek();
     if (seen) view.move(zoom(seen, factor(seen.scale)));
   };
+  const { areClosed, areOpen } = groupsOf(state);
   return (
     <fieldset class="irviz-zoom" aria-label="Zoom">
       <Button title="Original size" class="irviz-zoom-percent" onPress={by((scale) => 1 / scale)}>
@@ -22,6 +24,24 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
       <Button title="Fit, as far as text can be read; again: all of it (0)" onPress={state.fit}>
         Fit
       </Button>
+      {state.can("ToggleAll") && (areClosed || areOpen) && (
+        <>
+          <Button
+            title="Open all groups, as far as there is room (o)"
+            isDisabled={!areClosed}
+            onPress={() => toggleAll(state, true)}
+          >
+            Open all
+          </Button>
+          <Button
+            title="Close all groups (c)"
+            isDisabled={!areOpen}
+            onPress={() => toggleAll(state, false)}
+          >
+            Close all
+          </Button>
+        </>
+      )}
     </fieldset>
   );
 }

@@ -69,7 +69,7 @@ const recording = () =>
       lacking,
     ],
     leads: { "main/0/0": "main/0/", "f/0/": "main/0/" },
-    toggled: [opened("main", "0", "group"), opened("main", "0", "other")],
+    toggled: [opened("main", "0", "group"), opened("main", "0", "other"), opened("main", "0", "+")],
     searched: {
       "main/0/": searched("a", "in group", "in other"),
       "main/1/": searched("a", "b1"),
@@ -252,6 +252,16 @@ test("another group is opened in the place of the first, and another stage begin
   assert.deepEqual(nodesOf(host), ["a", "b0"]);
   host.send(toggle("other"));
   assert.deepEqual(nodesOf(host), ["a", "in other"]);
+});
+
+test("all groups are opened and closed, as far as that was recorded", () => {
+  const host = fileHost(recording());
+  host.send({ action: "ToggleAll", opens: true });
+  assert.deepEqual(nodesOf(host), ["a", "in +"]);
+  host.send({ action: "ToggleAll", opens: false });
+  assert.deepEqual(nodesOf(host), ["a", "b0"]);
+  host.send({ action: "ToggleAll", opens: false });
+  assert.match(host.get("status").words, /open the session in irviz/);
 });
 
 test("a group that there was no room for says where it can be opened", () => {

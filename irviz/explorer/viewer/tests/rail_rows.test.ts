@@ -48,6 +48,11 @@ test("what changed nothing is skipped when the reader says so", () => {
   ]);
 });
 
+test("the stage that the shown one is compared with is there even if it changed nothing", () => {
+  const compared = { hidesSame: true, words: "", folded: NONE, reference: "1" };
+  assert.deepEqual(keys(railItems(rows, compared)), ["0", "1", "2", "4"]);
+});
+
 test("the shown stage is there even if it changed nothing", () => {
   const onSame = rows.map((one) => ({ ...one, isShown: one.id === "3" }));
   assert.deepEqual(keys(railItems(onSame, { hidesSame: true, words: "", folded: NONE })), [

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { signal } from "@preact/signals";
 import type { ViewerMessage } from "../src/schema";
-import { compareWithParent, stepStage, visit } from "../src/stage_actions";
+import {
+  checkout as checkoutStage,
+  compareWithParent,
+  stepStage,
+  visit,
+} from "../src/stage_actions";
 import type { State } from "../src/state";
 
 /** A chain of stages 0 to 4, of which 2 changed nothing, and what is asked for. */
@@ -15,7 +21,7 @@ function chain(shown: string, reference: string) {
     isShown: id === shown,
   }));
   const scene = { current: { stage: shown }, reference: reference ? { stage: reference } : null };
-  const of = (value: unknown) => ({ value, peek: () => value });
+  const of = (value: unknown) => signal(value);
   const state = {
     ...{ rows: of(rows), scene: of(scene), current: of(rows.find((row) => row.isShown)) },
     ...{ asked: of(""), hidesSame: of(false), isComparing: of(reference !== "") },
@@ -57,6 +63,16 @@ test("a comparison with the stage before goes along with a click, too", () => {
   const pinned = chain("2", "0");
   visit(pinned.state, "4");
   assert.deepEqual(pinned.asked, [checkout("4")]);
+});
+
+test("a stage that is shown already is not waited for", () => {
+  const pair = chain("2", "1");
+  visit(pair.state, "2");
+  assert.deepEqual(pair.asked, []);
+  const alone = chain("2", "");
+  checkoutStage(alone.state, "2", "1");
+  assert.deepEqual(alone.asked, [checkout("2", "1")]);
+  for (const { state } of [pair, alone]) assert.equal(state.asked.peek(), "");
 });
 
 test("the first stage is compared with none, which is said", () => {

@@ -47,12 +47,12 @@ test("fit never makes text smaller than can be read", () => {
   }
 });
 
-test("in a notebook's cell, text is somewhat smaller where then nothing is out of sight", () => {
+test("text is somewhat smaller where then nothing is out of sight", () => {
   const frame = { x: 0, y: 0, width: 560, height: 200 };
-  const { scale } = geometry.fit(frame, PANE, TOP);
-  assert.ok(scale < LEGIBLE && scale * frame.width <= PANE.width, `${scale}`);
-  const inWindow = geometry.fit(frame, { ...PANE, height: 700 }, TOP);
-  assert.equal(inWindow.scale, LEGIBLE);
+  for (const height of [PANE.height, 700]) {
+    const { scale } = geometry.fit(frame, { ...PANE, height }, TOP);
+    assert.ok(scale < LEGIBLE && scale * frame.width <= PANE.width, `${scale}`);
+  }
 });
 
 test("with larger type pictures are larger too", () => {
@@ -219,7 +219,7 @@ test("the rectangle around others holds them all", () => {
 // --- when another scene is shown ---
 
 const SEEN = { x: 100, y: 100, scale: 1 };
-const BEFORE = { key: "main/1/", function: "main", frame: FRAME };
+const BEFORE = { key: "main/1/", function: "main", isPair: false, frame: FRAME };
 const LARGER = { ...FRAME, width: 900, height: 700 };
 
 test("what was opened stays in its place, also where the whole picture was fitted", () => {
@@ -236,23 +236,37 @@ test("the same picture in other colours is seen as before", () => {
 });
 
 test("another stage with a picture of about the same size is seen at the same place", () => {
-  const after = { key: "main/2/", function: "main", frame: { ...FRAME, width: 820 } };
+  const after = { ...BEFORE, key: "main/2/", frame: { ...FRAME, width: 820 } };
   assert.deepEqual(geometry.nextViewport(SEEN, SEEN, BEFORE, after, []), SEEN);
   assert.equal(geometry.nextViewport(null, SEEN, BEFORE, after, []), null);
 });
 
 test("what two stages have in common stays in its place, however large the pictures are", () => {
-  const larger = { key: "main/2/", function: "main", frame: LARGER };
+  const larger = { ...BEFORE, key: "main/2/", frame: LARGER };
   const { x, y, scale } = SEEN;
   const found = geometry.nextViewport(SEEN, SEEN, BEFORE, larger, [30, -8]);
   assert.deepEqual(found, { x: x + 30, y: y - 8, scale });
 });
 
 test("another function, or a picture of another size, is fitted anew", () => {
-  const other = { key: "f/1/", function: "f", frame: FRAME };
+  const other = { ...BEFORE, key: "f/1/", function: "f" };
   assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, other, [0, 0]), null);
-  const larger = { key: "main/2/", function: "main", frame: LARGER };
+  const larger = { ...BEFORE, key: "main/2/", frame: LARGER };
   assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, []), null);
+});
+
+test("a comparison begins with what fits its panes, and is stepped through in place", () => {
+  const pair = { ...BEFORE, key: "main/1/0", isPair: true };
+  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, pair, [0, 0]), null);
+  const next = { ...pair, key: "main/2/1" };
+  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, pair, next, [0, 0]), SEEN);
+});
+
+test("what is shown in the middle leaves no part of the pane empty that the picture can fill", () => {
+  const tall = { x: 0, y: 0, width: 300, height: 2000 };
+  const last = { x: 150, y: 1990, scale: 1 };
+  assert.deepEqual(geometry.filled(last, tall, PANE), { ...last, y: 2000 - PANE.height / 2 });
+  assert.equal(geometry.filled({ ...last, y: 900 }, tall, PANE).y, 900);
 });
 
 test("a part is in sight while its middle is seen", () => {

@@ -55,6 +55,13 @@ test("text is somewhat smaller where then nothing is out of sight", () => {
   }
 });
 
+test("in a large pane text stays readable, and of a larger picture as much as can be is seen", () => {
+  const frame = { x: 0, y: 0, width: 560, height: 900 };
+  const pane = { width: 800, height: 700 };
+  assert.equal(geometry.fit(frame, pane, TOP).scale, LEGIBLE);
+  assert.ok(geometry.fit(frame, { ...pane, width: 700 }, TOP).scale < LEGIBLE);
+});
+
 test("with larger type pictures are larger too", () => {
   const pane = { width: 2000, height: 2000 };
   assert.equal(geometry.fit(FRAME, pane, TOP, 1.5).scale, 1.5);

@@ -163,6 +163,16 @@ def test_a_command_can_ask_for_a_process_of_its_own():
         assert isinstance(second, subprocess.Popen)
 
 
+def test_a_fork_has_ended_although_nobody_has_read_what_it_said_last():
+    ours, its = socket.socketpair()
+    server = ForkedServer(ours)
+    with contextlib.closing(server), its:
+        its.sendall(b"{}\n")
+        assert server.poll() is None
+        its.close()
+        assert server.wait(timeout=10) == 1
+
+
 def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data):
     with served(START) as (first, _):
         first.kill()

@@ -256,11 +256,11 @@ class ForkedServer:
 
     def poll(self) -> int | None:
         """Return 1 once it has ended, None while it runs: its exit code is not known."""
-        if self.returncode is None and select.select([self._connection], [], [], 0)[0]:
-            with contextlib.suppress(OSError):
-                if self._connection.recv(1, socket.MSG_PEEK):
-                    return None
-            self.returncode = 1
+        if self.returncode is None:
+            closed = select.poll()
+            closed.register(self._connection, 0)  # an answer that nobody has read is no event
+            if closed.poll(0):
+                self.returncode = 1
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:

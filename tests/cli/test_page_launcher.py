@@ -53,9 +53,15 @@ class Module:
 
 
 @pytest.fixture(scope="module")
-def url():
-    with served(DEMO) as (_, url):
-        yield url
+def server():
+    """The process of a page that is open, and its address."""
+    with served(DEMO) as (process, url):
+        yield process, url
+
+
+@pytest.fixture(scope="module")
+def url(server):
+    return server[1]
 
 
 @pytest.fixture(scope="module")
@@ -93,39 +99,37 @@ def test_the_page_loads_from_its_server_alone_and_stands_in_no_other_page(page):
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.fixture
-def start(tmp_path, monkeypatch):
-    """Start a page on a file with this text; return its address, also of other paths."""
+def test_the_page_says_what_is_being_opened_or_why_it_cannot_be_and_opens_another(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with contextlib.ExitStack() as stack:
-
-        def begin(text):
-            path = tmp_path / "model<b>.py"
-            path.write_text(text)
-            _, url = stack.enter_context(started(str(path), 0, "", "", "error"))
-            return lambda name="": url.replace("/?", f"/{name}?")
-
-        yield begin
-
-
-def test_the_page_says_what_is_being_opened_before_tvm_is_loaded(start):
-    at = start(MODULE)
-    _, _, text = fetch(at())
-    assert "Opening model&lt;b&gt;.py" in text
-    assert "<img" not in text
-    opened = json.loads(fetch(at("opened"))[2])
-    assert opened["title"] == "model<b>.py"
-    _, _, text = fetch(at())
-    assert f'data-model="{opened["model"]}"' in text
-    assert "<img" in text
+    path = tmp_path / "model<b>.py"
+    path.write_text("not a module")
+    with started(str(path), 0, "", "", "error") as (_, url):
+        at = {name: url.replace("/?", f"/{name}?") for name in ("opened", "open")}
+        _, _, text = fetch(url)  # before TVM is loaded
+        assert "Opening model&lt;b&gt;.py" in text
+        assert "<img" not in text
+        assert json.loads(fetch(at["opened"])[2]) == {"model": "", "title": ""}
+        _, _, text = fetch(url)
+        assert "is not Python" in text.partition('role="alert">')[2].partition("</p>")[0]
+        path.write_text(MODULE)
+        another = f"{at['open']}&what={urllib.parse.quote(str(path))}"
+        with urllib.request.urlopen(another, data=b"", timeout=60) as answer:
+            assert answer.status == 200
+        opened = json.loads(fetch(at["opened"])[2])
+        assert opened["title"] == "model<b>.py"
+        _, _, text = fetch(url)
+        assert f'data-model="{opened["model"]}"' in text
+        assert "<img" in text
+        assert "alert" not in text
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux")
-def test_tvm_is_loaded_once_for_a_page_and_its_workers():
-    with served(DEMO) as (process, _):
-        server = psutil.Process(process.pid)
-        others = [one for one in server.children() if one.cmdline() != server.cmdline()]
-        assert len(others) < len(server.children())
+def test_tvm_is_loaded_once_for_a_page_and_its_workers(server):
+    process = psutil.Process(server[0].pid)
+    others = [one for one in process.children() if one.cmdline() != process.cmdline()]
+    assert len(others) < len(process.children())
 
 
 @pytest.fixture
@@ -141,7 +145,7 @@ def _cpu_seconds(process):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="servers are forked on Linux")
-def test_a_later_command_is_served_by_a_fork_which_ends_with_that_command(
+def test_a_later_command_is_served_by_a_fork_which_ends_with_that_command_or_by_its_own_process(
     own_data,
 ):
     with contextlib.ExitStack() as stack:
@@ -149,19 +153,25 @@ def test_a_later_command_is_served_by_a_fork_which_ends_with_that_command(
             second, url = stack.enter_context(served(DEMO, is_new=False))
             assert isinstance(second, ForkedServer)
             assert _cpu_seconds(second) < _cpu_seconds(first)  # TVM is loaded already
+            with answering(is_new=True) as own:  # as a command can ask for
+                assert isinstance(own, subprocess.Popen)
         assert first.poll() is not None
         assert fetch(url)[0] == 200
         assert not list(own_data.rglob("*.socket"))
-        with served(DEMO, is_new=False) as (third, _):  # nothing is left to fork it
+        with answering() as third:  # nothing is left to fork it
             assert isinstance(third, subprocess.Popen)
     with contextlib.suppress(psutil.NoSuchProcess):
         assert psutil.Process(second.pid).status() == psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.usefixtures("own_data")
-def test_a_command_can_ask_for_a_process_of_its_own():
-    with served(START), served(START, is_new=True) as (second, _):
-        assert isinstance(second, subprocess.Popen)
+def test_a_fork_has_ended_although_nobody_has_read_what_it_said_last():
+    ours, its = socket.socketpair()
+    server = ForkedServer(ours)
+    with contextlib.closing(server), its:
+        its.sendall(b"{}\n")
+        assert server.poll() is None
+        its.close()
+        assert server.wait(timeout=10) == 1
 
 
 def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data):
@@ -169,22 +179,18 @@ def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data):
         first.kill()
         first.wait()
         assert list(own_data.rglob("*.socket"))
-        for _ in range(2):
-            with served(START, is_new=False) as (process, url):
-                assert isinstance(process, subprocess.Popen)
-                assert fetch(url)[0] == 200
+        with served(START, is_new=False) as (second, _):
+            assert isinstance(second, subprocess.Popen)
+            with answering():
+                pass
 
 
-def test_a_page_whose_file_cannot_be_opened_says_why_and_opens_another(start):
-    at = start("not a module")
-    assert json.loads(fetch(at("opened"))[2]) == {"model": "", "title": ""}
-    _, _, text = fetch(at())
-    assert "is not Python" in text.partition('role="alert">')[2].partition("</p>")[0]
-    another = f"{at('open')}&what={urllib.parse.quote(DEMO)}"
-    with urllib.request.urlopen(another, data=b"", timeout=60) as answer:
-        assert answer.status == 200
-    assert json.loads(fetch(at("opened"))[2])["model"]
-    assert "alert" not in fetch(at())[2]
+@contextlib.contextmanager
+def answering(*, is_new=False):
+    """Serve a page that answers, and may not have loaded TVM yet; yield the process."""
+    with started(START, 0, "", "", "error", is_new=is_new) as (process, url):
+        assert fetch(url)[0] == 200
+        yield process
 
 
 def test_the_page_runs_no_script_that_is_written_into_it_and_evaluates_none(page):
@@ -293,6 +299,7 @@ def test_a_number_that_is_no_port_is_refused_in_a_sentence(port):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("server")  # which forks the one of this test, where it can be forked
 def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_node(
     tmp_path, monkeypatch
 ):
@@ -308,7 +315,7 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
     path = tmp_path / "own.onnx"
     opsets = [onnx.helper.make_opsetid(*one) for one in (("", 18), ("own", 1))]
     onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), path)
-    with started(str(path), 0, "", "", "error") as (_, url):
+    with started(str(path), 0, "", "", "error", is_new=False) as (_, url):
         assert not json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
         button = re.search(f'value="{path}" data-missing="opaque"', fetch(url)[2])
         assert button is not None

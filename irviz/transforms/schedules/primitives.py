@@ -219,7 +219,7 @@ def primitive(name: str) -> Primitive:
         return primitives()[name]
     if name in QUERIES:
         raise TransformError(f"{name!r} is not a step of a schedule: {QUERIES[name]}")
-    close = difflib.get_close_matches(name, primitives(), 3, 0.5)
+    close = difflib.get_close_matches(name, [*primitives(), *QUERIES], 3, 0.5)
     there = ", ".join(map(repr, close or primitives()))
     raise TransformError(f"TVM's schedule has no primitive {name!r}: it has {there}")
 

@@ -128,7 +128,7 @@ def test_the_first_refused_step_is_the_error_and_nothing_is_recorded():
     [
         (lambda sch: sch.copy(), "sch.copy cannot be recorded: stages keep what a schedule can"),
         (lambda sch: sch.work_on("other"), "record that of 'other' by itself"),
-        (lambda sch: sch.get_block("Y"), "TVM's schedule has no primitive 'get_block': it has"),
+        (lambda sch: sch.get_block("Y"), "has no primitive 'get_block': it has 'get_sblock'"),
         (lambda sch: sch.split(sch.get_loops("Y")[0]), "missing a required argument: 'factors'"),
     ],
 )

@@ -20,7 +20,7 @@ export const MOST_FITTED = 2;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
 const SHRUNK = 0.8; // of the least scale, in a small pane: better than a part out of sight
-const ON_PHONE = 0.7; // the same where points are smaller
+const ON_PHONE = 0.65; // the same where points are smaller
 const [PHONE, NARROW, LOW] = [480, 720, 600]; // px
 const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved

@@ -105,7 +105,8 @@ def split_stage(what: object) -> tuple[object, str]:
         return what, ""
     path = os.fspath(what)
     file, sign, stage = path.rpartition("#")
-    if sign and stage and is_session(file) and not Path(path).exists():
+    # Path.exists raises an error for a name that is too long
+    if sign and stage and is_session(file) and not os.path.exists(path):  # noqa: PTH110
         return file, stage
     return path, ""
 

@@ -120,3 +120,8 @@ def test_a_saved_session_is_loaded_with_all_its_stages(session, tmp_path):
     again = irviz.load(path)
     assert [stage.label for stage in again.stages] == [stage.label for stage in session.stages]
     assert structural_equal(again.current.module, session.current.module)
+
+
+def test_the_stage_of_a_file_whose_name_is_too_long_is_refused_in_words():
+    with pytest.raises(LoadError, match="File name too long"):
+        irviz.load(f"{'x' * 300}.irviz#1")

@@ -169,11 +169,12 @@ def test_memory_and_destinations_are_drawn():
 
 
 def test_stages_are_measured_in_turn():
-    times = mlp().bind().measure()
+    session = mlp().bind()
+    times = session.measure()
     assert isinstance(times, TimingTable)
     assert [one.stage for one in times.measurement.timings] == ["0", "1"]
     assert times.ratio("0").median == 1
-    only = mlp().bind().measure("1")
+    only = session.measure("1")
     assert [one.stage for one in only.measurement.timings] == ["1"]
 
 

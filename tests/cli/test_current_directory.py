@@ -27,21 +27,28 @@ with open({ran!r}, "a") as file:
 """
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def downloaded(tmp_path_factory):
     """Return the folder of a model and of a module for every name that a process may import."""
-    folder = tmp_path / "downloaded"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("downloaded")
+    ran = folder.parent / "ran"
     names = {
         *sys.stdlib_module_names,
         *importlib.metadata.packages_distributions(),
         *("sitecustomize", "usercustomize", "loky", "pywebview"),
     }
     for name in filter(str.isidentifier, names):
-        (folder / f"{name}.py").write_text(HOSTILE.format(ran=str(tmp_path / "ran"), name=name))
+        (folder / f"{name}.py").write_text(HOSTILE.format(ran=str(ran), name=name))
     (folder / "model_file.py").write_text(MODEL)
-    monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def folder(downloaded, monkeypatch):
+    """Return that folder, in which commands are run; none of its modules has run."""
+    (downloaded.parent / "ran").unlink(missing_ok=True)
+    monkeypatch.chdir(downloaded)
+    return downloaded
 
 
 def irviz(*arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,13 +69,24 @@ def test_tables_are_tables_and_text_stays_text() -> None:
     assert "~~~~~ {.text .output}\n<b> & ~~~~\n~~~~~" in page.markdown
 
 
-@pytest.mark.build
 @pytest.mark.worker
-def test_a_notebook_is_executed_with_its_pictures_and_the_explorer() -> None:
-    page = as_page("graph_optimisation", execute(FOLDER / "graph_optimisation.ipynb"))
-    assert len(page.pictures) == 9
-    assert "graph_optimisation-explore-1.svg" in page.pictures
+def test_a_notebook_is_executed_where_irviz_is_found_and_a_failing_cell_is_told(
+    tmp_path: Path,
+) -> None:
+    """tests/notebooks makes a page of one of the course."""
+    import nbclient  # which takes seconds
+
+    path = tmp_path / "own.ipynb"
+    given = notebook()
+    given.cells[1].source = "import irviz\nfrom pathlib import Path\nprint(*Path().iterdir())"
+    nbformat.write(given, path)
+    page = as_page("own", execute(path))
+    assert "~~~~ {.text .output}\n\n~~~~" in page.markdown  # in a folder of its own
     assert "without PyTorch" not in page.markdown
+    given.cells[1].source = "1 / 0"
+    nbformat.write(given, path)
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError"):
+        execute(path)
 
 
 def test_a_notebook_that_stopped_says_why() -> None:

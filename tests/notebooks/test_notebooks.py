@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.notebook_pages import as_page
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 FILES = sorted(FOLDER.rglob("*"))
 NOTEBOOKS = [path for path in FILES if path.suffix == ".ipynb" and path.parent == FOLDER]
@@ -168,6 +170,15 @@ def test_the_chapter_draws_each_module(run):
     assert all(svg.startswith("<svg") for pictures in drawn.values() for svg in pictures)
     assert drawn["two-blocks"][0].count('class="block dataflow"') == 2
     assert drawn["bind-draw"][0].count('class="node constant"') == 4
+
+
+@pytest.mark.worker
+def test_a_notebook_becomes_a_page_with_its_pictures_and_the_explorer(run):
+    notebook, _ = run(FOLDER / "graph_optimisation.ipynb")
+    page = as_page("graph_optimisation", notebook)
+    assert len(page.pictures) == 9
+    assert "graph_optimisation-explore-1.svg" in page.pictures
+    assert "without PyTorch" not in page.markdown
 
 
 @pytest.mark.worker

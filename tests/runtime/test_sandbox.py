@@ -288,15 +288,24 @@ ALONE = {
 """Attacks without a control: what is called, why there is none, and the words of the error."""
 
 
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Return the bytes of a library of C."""
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "code.c").write_text("int harm(void) { return 1; }")
+    command = ["cc", "-shared", "-o", folder / "code.so", folder / "code.c"]
+    subprocess.run(command, check=True)
+    return (folder / "code.so").read_bytes()
+
+
 @pytest.fixture
-def world(tmp_path, monkeypatch):
+def world(tmp_path, monkeypatch, library):
     home = tmp_path / "home"
     for name in ("empty", ".ssh", "kernels"):
         (home / name).mkdir(parents=True)
     (home / ".ssh" / "id").write_bytes(SECRET)
     (home / "note").write_text("a note")
-    (home / "code.c").write_text("int harm(void) { return 1; }")
-    subprocess.run(["cc", "-shared", "-o", home / "code.so", home / "code.c"], check=True)
+    (home / "code.so").write_bytes(library)
     monkeypatch.setenv("IRVIZ_KERNELS", str(home / "kernels"))
     victim = subprocess.Popen(["sleep", "600"])
     with (

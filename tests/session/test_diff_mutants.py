@@ -77,7 +77,7 @@ def test_orders_that_are_no_difference_compute_the_same(mutants, symbolic_run):
         return [one.numpy() for one in (*returned, *given)]
 
     others = 0
-    for seed in range(3):
+    for seed in range(2):
         mod = mutants.in_place(seed, is_runnable=True)
         expected = results(mod)
         chance = random.Random(seed)

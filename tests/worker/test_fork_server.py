@@ -165,7 +165,6 @@ def test_threads_of_libraries_work_in_a_worker(worker):
     assert worker.call(product) == [128.0, 500.0**3]
 
 
-@pytest.mark.usefixtures("other_server")
 def test_the_server_is_replaced_when_it_dies_and_its_workers_end_with_it(worker):
     before, server = worker.call(os.getpid), server_of(worker)
     left = psutil.Process(before)
@@ -174,7 +173,6 @@ def test_the_server_is_replaced_when_it_dies_and_its_workers_end_with_it(worker)
     assert server_of(worker) != server
 
 
-@pytest.mark.usefixtures("other_server")
 def test_the_server_kills_the_children_of_workers_when_it_is_ended(worker):
     child = psutil.Process(worker.call(lambda: subprocess.Popen(["sleep", "3600"]).pid))
     os.kill(server_of(worker), signal.SIGTERM)

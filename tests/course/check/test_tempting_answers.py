@@ -712,8 +712,6 @@ SMALL = (
     ),
     Case("small_program", "a session", irviz.Session(tiny(relu_of_sum)), "Session"),
     Case("small_program", "a ReLU of a sum", tiny(relu_of_sum)),
-    Case("small_program", "a ReLU alone", tiny(lambda x, _: relax.op.nn.relu(x)), UNCHANGED),
-    Case("small_program", "a sum alone", tiny(relax.op.add), UNCHANGED),
     Case(
         "small_program",
         "a sum of a ReLU",

@@ -59,12 +59,16 @@ def random_module(seed):
     return builder.get()
 
 
+BUILT = {}
+"""PrimFuncs that were built, by their text: random modules have many that are the same."""
+
+
 class Values:
     """Runs a module with NumPy, operator by operator; keeps what each node came to."""
 
     def __init__(self, mod):
         self.functions = {gvar.__chandle__(): f for gvar, f in mod.functions.items()}
-        self.built, self.found = {}, {}
+        self.found = {}
         self.run(mod["main"], [ARRAYS[param.name] for param in mod["main"].params], "")
 
     def run(self, function, arguments, call):
@@ -106,13 +110,14 @@ class Values:
         return self.call(self.functions[expr.args[0].__chandle__()], arguments, expr.ty)
 
     def call(self, function, arguments, type_):
-        if function not in self.built:
-            named = function.with_attr("global_symbol", "f")
-            self.built[function] = tvm.tirx.build(ir.IRModule({"f": named}), "llvm")["f"]
+        mod = ir.IRModule({"f": function.with_attr("global_symbol", "f")})
+        text = mod.script(show_meta=True)
+        if text not in BUILT:
+            BUILT[text] = tvm.tirx.build(mod, "llvm")["f"]
         types = list(type_.fields) if isinstance(type_, ir.TupleType) else [type_]
         made = [np.empty((4, 4), "float32") for _ in types]
         tensors = [tvm.runtime.tensor(np.ascontiguousarray(one)) for one in (*arguments, *made)]
-        self.built[function](*tensors)
+        BUILT[text](*tensors)
         results = tuple(one.numpy() for one in tensors[len(arguments) :])
         return results if isinstance(type_, ir.TupleType) else results[0]
 

@@ -26,11 +26,15 @@ _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
-_GAP, _BESIDE = 8.0, 5.0
+_GAP, _BESIDE = 8.0, 8.0
 """The space between panels, and at both sides of an arrow between them."""
 _ARROW_SCALE = 0.4
 """The size of an arrow between panels above each other, of which a slide has little height for."""
 _FONTS = svg.MONOSPACE.replace("monospace", ", ".join([*map(repr, svg.WIDE_FONTS), "monospace"]))
+
+
+REPEATED = "↻"
+"""The line of an arrow's words that is drawn as a loop, for a step that is done several times."""
 
 
 class TooSmallError(DrawError):
@@ -82,7 +86,8 @@ def slide_figure(
     """Return the figure with its panels in a row or a column, as large as fits on the slide.
 
     Args:
-        arrows: The words above the fat arrow before each panel but the first; None for space.
+        arrows: The words above the fat arrow before each panel but the first; None for space. In a
+            row, there may be one more, before the first panel.
         size: The space for the figure on the slide, in points.
         min_text: The smallest text size allowed, in points.
 
@@ -114,10 +119,11 @@ def _place_row(
     """Place panels from left to right; return the lower right corner."""
     y = top + (_CAPTION_HEIGHT if any(panel.caption for panel in panels) else 0.0)
     height = max(panel.size.height for panel in panels)
-    x = _MARGIN
+    first = len(panels) - len(arrows)  # the first panel with an arrow before it
+    x = _MARGIN - _BESIDE * (not first)
     for at, panel in enumerate(panels):
-        if at:
-            x = _draw_arrow(picture, arrows[at - 1], (x, y + height / 2), theme)
+        if at >= first:
+            x = _draw_arrow(picture, arrows[at - first], (x, y + height / 2), theme)
         width = max(panel.size.width, svg.text_width(panel.caption, _CAPTION_SIZE))
         left = x + (width - panel.size.width) / 2
         _place(
@@ -223,9 +229,20 @@ def _draw_arrow(
     draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
     for at, line in enumerate(reversed(lines)):
         place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
+        if line == REPEATED:
+            _draw_loop(group, (place[0], place[1] - 12), theme)
+            continue
         style = {"font_weight": "600"}
         svg.add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
     return x + width + 2 * _BESIDE
+
+
+def _draw_loop(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
+    """Draw an arrow that leads back to where it begins."""
+    group = svg.add(parent, "g", transform=f"translate({svg.px(centre[0])} {svg.px(centre[1])})")
+    line = svg.path("M", -6, 8, "A", 10, 10, 0, 1, 1, 6, 8)
+    svg.add(group, "path", d=line, fill="none", stroke=theme.line, stroke_width=2.5)
+    svg.add(group, "path", d=svg.path("M", -1, 13, "L", 3, 3, "L", 10, 12, "Z"), fill=theme.line)
 
 
 # --- Code: lines of text in syntax colours --------------------------------------------------------
@@ -236,10 +253,8 @@ LINE_HEIGHT = 15.0
 _BASELINE = 11.2
 _TINT = 0.16
 _HANGING = 4
-_INDEX = 2
-"""The depth of an index."""
 _OPENING, _CLOSING = "([{", ")]}"
-_OPERATORS = (" + ", " - ", " * ", " / ", " -> ")
+_OPERATORS = (" + ", " - ", " * ", " / ")
 
 
 class Mark(NamedTuple):
@@ -259,24 +274,33 @@ class Span(NamedTuple):
 def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     """Break a line of code into lines of at most `width` characters, as far as possible.
 
-    It is broken after commas and before operators at the lowest bracket depth, as late as possible,
-    and after a `=` rather than in an index. `depth` is the number of brackets open at its start.
+    It is broken after commas and before operators at the lowest bracket depth, as late as possible:
+    only in brackets, as Python does, and in no index. `depth` is the number of brackets open at its
+    start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
-    quote = ""
+    quote, index = "", 0  # the depth of the outermost index
+    opening = line.find("(") if line.lstrip().startswith("def ") else -1
     breaks: list[tuple[int, int]] = []  # the number of brackets around, and where the rest begins
     for at, char in enumerate(line):
         if char in "\"'":
             quote = "" if quote == char else quote or char
         if quote:
             continue
-        depth += ((char in _OPENING) - (char in _CLOSING)) * (1 + (char in "[]"))
-        if depth and line.startswith(", ", at):  # others are between the names of a tuple
+        depth += (char in _OPENING) - (char in _CLOSING)
+        if char == "[" and not index and line[at - 1 : at].isidentifier():
+            index = depth
+        index *= depth >= index
+        if line.startswith(") -> ", at):
+            breaks.append((1, at))
+        elif at == opening:
+            breaks.append((1, at + 1))
+        if not depth or index:
+            continue
+        if line.startswith(", ", at):
             breaks.append((depth, at + 2))
-        elif at > len(indent) and line.startswith(_OPERATORS, at):
+        elif line.startswith(_OPERATORS, at):
             breaks.append((depth, at + 1))
-        elif not depth and line.startswith(" = ", at):
-            breaks.append((_INDEX, at + 3))
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:

@@ -20,7 +20,7 @@ def bound_mlp() -> irviz.Session:
 
 
 def linear_relu() -> irviz.Session:
-    """Return a linear layer and its ReLU, and at the end one function of them with one loop nest."""
+    """Return a linear layer and its ReLU, and at the end one function with one loop nest."""
 
     def linear(x: te.Tensor, w: te.Tensor) -> te.Tensor:
         k = te.reduce_axis((0, x.shape[1]), name="k")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from itertools import count, cycle
@@ -24,8 +23,9 @@ _BRIEF = (
     (r"T\.int64\((\d+)\)", r"\1"),
     (r"(R\.Tensor\(\(.*?\), )dtype=", r"\1"),
     (r", out_dtype=None\)", ")"),
+    (r"(\w+\[.*?\]) = \1 \+ (?!.* if )((?:[^-+[\]]|\[[^[\]]*\])*)$", r"\1 += \2"),
 )
-"""What TVM writes at length, sizes with their types and names of arguments, and how it is shorter."""
+"""What is written at length, and how it is shorter: the last is `a[i] = a[i] + b`."""
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")
 _DATAFLOW = "with R.dataflow()"
 _VARIABLES = {"relax.Var": "param", "relax.DataflowVar": "memory"}
@@ -54,7 +54,7 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
 
 
 def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
-    """Return the lines that begin with none of `hide`; those of a hidden block are less indented."""
+    """Return the lines that begin with none of `hide`, less indented in a hidden block."""
     kept: list[str] = []
     outer: list[int] = []  # the indentations of the hidden lines that begin open blocks
     for line in lines:
@@ -67,35 +67,17 @@ def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
     return kept
 
 
-class _Brief(ast.NodeTransformer):
-    """Writes `a[i] = a[i] + b` as `a[i] += b`, and parameters without their classes."""
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.arg(node.arg)
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        (target,), value = node.targets, node.value
-        if not isinstance(target, ast.Subscript) or not isinstance(value, ast.BinOp):
-            return node
-        is_same = ast.unparse(value.left) == ast.unparse(target)
-        return ast.AugAssign(target, value.op, value.right) if is_same else node
-
-
 def brief(line: str) -> str:
-    """Return a line of code as it is written shortest, also with `+=`."""
+    """Return a line of code without what a reader does not need."""
     for pattern, short in _BRIEF:
         line = re.sub(pattern, short, line)
-    code = line.lstrip()
-    if "] = " not in code or not isinstance(one := ast.parse(code).body[0], ast.Assign):
-        return line
-    made = _Brief().visit_Assign(one)
-    return line if made is one else line[: -len(code)] + ast.unparse(made)
+    return line
 
 
 def numpy_lines(module: ir.IRModule, function: str) -> list[str]:
     """Return a function as short NumPy; raise NumPyError where it cannot be written as that."""
     source = write_function(module, function, []).source
-    return ast.unparse(_Brief().visit(ast.parse(source))).splitlines()
+    return [brief(line.replace(": np.ndarray", "")) for line in source.splitlines()]
 
 
 _PARTS = {  # the beginnings of lines, and what the frame around what they begin is called
@@ -135,12 +117,14 @@ def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: in
 def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
     """Return the panel of an executable: what its functions are in it."""
     group = ElementTree.Element("g", {"class": "executable"})
-    is_kernel = {str(one.name_hint): isinstance(f, tirx.PrimFunc) for one, f in module.functions.items()}
+    is_kernel = {
+        str(one.name_hint): isinstance(f, tirx.PrimFunc) for one, f in module.functions.items()
+    }
     kernels = sum(is_kernel.values())
     bytecode = [f"{name}:" for name in sorted(is_kernel) if not is_kernel[name]]
-    compiler = "by LLVM" if target.startswith("llvm") else f"for {target}"
     rows = ["VMExecutable", "", *bytecode, "VM bytecode", ""]
-    rows += [f"{kernels} kernel{'s' * (kernels != 1)}:", "compiled", compiler]
+    rows += [f"{kernels} kernel{'s' * (kernels != 1)}:", "compiled"]
+    rows.append("by LLVM" if target.startswith("llvm") else f"for {target}")
     width = max(text_width(row, CODE_SIZE) for row in rows)
     size = Size(width + 3 * _INSET, len(rows) * LINE_HEIGHT + 3 * _INSET)
     fill, stroke = theme.colours["memory"]

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import FunctionType
-from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from xml.etree import ElementTree
 
 from tvm import ir, tirx
@@ -34,7 +34,7 @@ from irviz.figures.code_panels import (
 from irviz.figures.declaration import Declaration, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, RegionKind
+from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, RegionKind
 from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
@@ -50,7 +50,7 @@ from irviz.view.slide import (
     TooSmallError,
     slide_figure,
 )
-from irviz.view.slide_graph import GraphWords, Spacing, draw_graph_panel, without_frames
+from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
 from irviz.view.theme import Theme, slide_theme
 
@@ -75,14 +75,14 @@ class Shape(NamedTuple):
     Attributes:
         width: The most characters of a line of code.
         arrangement: Whether the panels are beside or above each other.
-        spacing: Where labels are, and how long edges are, as for `GraphWords`.
+        is_roomy: Whether labels are beside edges, or edges longer, where there is room for that.
         has_types: Whether the types of values are written.
         has_input_types: Whether those of the inputs at the left are written, too.
     """
 
     width: int
     arrangement: Arrangement = "row"
-    spacing: Spacing = "beside"
+    is_roomy: bool = True
     has_types: bool = True
     has_input_types: bool = True
 
@@ -255,9 +255,9 @@ class _Drawing:
         if is_graph:
             kept = [(True, True), (True, False), (False, True)]  # types, and those of inputs
             shapes = [
-                Shape(width, "row", spacing, *types)
+                Shape(width, "row", is_roomy, *types)
                 for types in (kept if one.kind == "stages" else kept[::2])
-                for spacing in get_args(Spacing)
+                for is_roomy in (True, False)
                 for width in widths
             ]
         return _first_that_fits(fit, shapes)
@@ -271,7 +271,7 @@ class _Drawing:
             notes,
             one.highlight,
             shape.width,
-            spacing=shape.spacing,
+            is_roomy=shape.is_roomy,
             has_outputs=one.kind != "arguments",
             overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
@@ -317,7 +317,7 @@ class _Drawing:
                 highlight,
                 shape.width,
                 are_below=bool(callouts),
-                spacing=shape.spacing,
+                is_roomy=shape.is_roomy,
                 has_input_types=shape.has_input_types,
             )
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
@@ -445,15 +445,16 @@ def _with_writes(graph: Graph, word: str) -> Graph:
 
 def _with_names(graph: Graph, names: Mapping[str, str]) -> Graph:
     """Return the graph with other names of nodes and frames."""
-
-    def named(node: Node) -> Node:
-        words = names.get(node.id, names.get(node.callee, ""))
-        if node.callee:
-            return node._replace(callee=words, literals=()) if words else node
-        return node._replace(name=words, attributes=()) if words else node
-
-    regions = [one._replace(name=names.get(one.id, one.name)) for one in graph.regions]
-    return replace(graph, regions=tuple(regions)).with_nodes(list(map(named, graph.nodes)))
+    nodes = []
+    for node in graph.nodes:
+        words = names.get(node.id) or names.get(node.callee)
+        if words and node.callee:
+            node = node._replace(callee=words, literals=())
+        nodes.append(
+            node._replace(name=words, attributes=()) if words and not node.callee else node
+        )
+    regions = tuple(one._replace(name=names.get(one.id, one.name)) for one in graph.regions)
+    return replace(graph, regions=regions).with_nodes(nodes)
 
 
 def _without_types(graph: Graph) -> Graph:

@@ -26,7 +26,7 @@ _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
-_GAP, _BESIDE = 8.0, 8.0
+_GAP, _BESIDE = 8.0, 7.5
 """The space between panels, and at both sides of an arrow between them."""
 _ARROW_SCALE = 0.4
 """The size of an arrow between panels above each other, of which a slide has little height for."""
@@ -239,10 +239,11 @@ def _draw_arrow(
 
 def _draw_loop(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
     """Draw an arrow that leads back to where it begins."""
-    group = svg.add(parent, "g", transform=f"translate({svg.px(centre[0])} {svg.px(centre[1])})")
-    line = svg.path("M", -6, 8, "A", 10, 10, 0, 1, 1, 6, 8)
-    svg.add(group, "path", d=line, fill="none", stroke=theme.line, stroke_width=2.5)
-    svg.add(group, "path", d=svg.path("M", -1, 13, "L", 3, 3, "L", 10, 12, "Z"), fill=theme.line)
+    x, y = centre
+    line = svg.path("M", x - 6, y + 8, "a", 10, 10, 0, 1, 1, 12, 0)
+    tip = svg.path("M", x - 1, y + 13, "l", 4, -10, "l", 7, 9, "Z")
+    svg.add(parent, "path", d=line, fill="none", stroke=theme.line, stroke_width=2.5)
+    svg.add(parent, "path", d=tip, fill=theme.line)
 
 
 # --- Code: lines of text in syntax colours --------------------------------------------------------
@@ -279,28 +280,7 @@ def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
-    quote, index = "", 0  # the depth of the outermost index
-    opening = line.find("(") if line.lstrip().startswith("def ") else -1
-    breaks: list[tuple[int, int]] = []  # the number of brackets around, and where the rest begins
-    for at, char in enumerate(line):
-        if char in "\"'":
-            quote = "" if quote == char else quote or char
-        if quote:
-            continue
-        depth += (char in _OPENING) - (char in _CLOSING)
-        if char == "[" and not index and line[at - 1 : at].isidentifier():
-            index = depth
-        index *= depth >= index
-        if line.startswith(") -> ", at):
-            breaks.append((1, at))
-        elif at == opening:
-            breaks.append((1, at + 1))
-        if not depth or index:
-            continue
-        if line.startswith(", ", at):
-            breaks.append((depth, at + 2))
-        elif line.startswith(_OPERATORS, at):
-            breaks.append((depth, at + 1))
+    breaks = _breaks(line, depth)
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:
@@ -312,6 +292,27 @@ def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
         found.append(lead + line[start:end].rstrip())
         start, lead = end, indent + " " * _HANGING
     return [*found, lead + line[start:]]
+
+
+def _breaks(line: str, depth: int) -> list[tuple[int, int]]:
+    """Return where a line can be broken: the number of brackets around, where the rest begins."""
+    quote, index = "", 0  # the depth of the outermost index
+    opening = line.find("(") if line.lstrip().startswith("def ") else -1
+    found: list[tuple[int, int]] = []
+    for at, char in enumerate(line):
+        if char in "\"'":
+            quote = "" if quote == char else quote or char
+        if quote:
+            continue
+        depth += (char in _OPENING) - (char in _CLOSING)
+        if char == "[" and not index and line[at - 1 : at].isidentifier():
+            index = depth
+        index *= depth >= index
+        if at == opening or line.startswith(") -> ", at):
+            found.append((depth, at + depth))
+        elif depth and not index and line.startswith((", ", *_OPERATORS), at):
+            found.append((depth, at + 1 + (char == ",")))
+    return found
 
 
 def draw_code(

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Literal
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
@@ -47,7 +46,7 @@ from irviz.view.theme import Theme, node_style
 
 _SECONDS = 60.0
 """The time limit of a layout, long enough that a busy machine gives the same one."""
-_RANK_GAPS = {"beside": "0.35", "long": "0.28", "short": "0.17"}
+_RANK_GAP, _WIDE_RANK_GAP = "0.17", "0.35"
 _GAP = 20.0
 _STACKED = 5.0
 _PAD = 6.0
@@ -57,13 +56,9 @@ _COLUMN_GAP, _TURN = 26.0, 12.0
 """The space between two columns, and that of an edge which turns around the end of one."""
 _CUT_COST = 3
 """By how many nodes a column may be too long or short before it is broken within a frame."""
-_LABEL_MIDDLE, _NEAR_MIDDLE, _LINE = 16.0, 12.0, VALUE_HEIGHT + 1
-"""The distance of a node from the middle of the label beside its edge, also where the edge turns
-behind it, and the line to the edge."""
+_LABEL_MIDDLE, _LINE = 14.0, VALUE_HEIGHT + 1
+"""The distance of a node from the middle of the label beside its edge, and the line to the edge."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
-
-
-Spacing = Literal["beside", "long", "short"]
 
 
 @dataclass(frozen=True)
@@ -76,9 +71,8 @@ class GraphWords:
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
         are_below: Whether callouts and notes are below the graph, and not at its right.
-        spacing: "beside": labels are beside their edges if all of these are straight, and the edges
-            are longer if not. "long": labels are upon edges, which go on visibly behind them.
-            "short": there is least room.
+        is_roomy: Whether labels are beside their edges if nothing else is there, and the edges are
+            longer if not all of them are straight.
         has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
@@ -90,7 +84,7 @@ class GraphWords:
     highlight: Collection[str] = ()
     width: int = 42
     are_below: bool = False
-    spacing: Spacing = "beside"
+    is_roomy: bool = True
     has_input_types: bool = True
     has_outputs: bool = True
     overlay: Overlay | None = None
@@ -297,18 +291,17 @@ class _Panel:
         self.scene, self.labels = self._lay_out(self.rest), {}
         routes = [route for _, route in self.scene.edges]
         is_straight = all(abs(x - one.tip[0]) < 1 for one in routes for x, _ in one.points)
-        if self.words.spacing != "beside" or not is_straight:
-            self.scene = self._lay_out(self.rest, _RANK_GAPS[self.words.spacing])
-        if self.words.spacing != "beside":
+        if not self.words.is_roomy:
             return
-        self.label_middle = _LABEL_MIDDLE if is_straight else _NEAR_MIDDLE
         if is_straight:
             narrow = [node._replace(type_text="") for node in self.rest.nodes]
             self.scene = self._lay_out(self.rest.with_nodes(narrow))
+        else:
+            self.scene = self._lay_out(self.rest, _WIDE_RANK_GAP)
         for node in self.rest.nodes:
             if node.id in self.scene.used:
                 x, y = self.scene.outlet(node.id)
-                place = x + _PAD, y + self.scene.outward * self.label_middle + 4
+                place = x + _PAD, y + self.scene.outward * _LABEL_MIDDLE + 4
                 label = _label(node)
                 self.labels[node.id] = svg.text_rect(label, place, node_labels.VALUE_SIZE, "start")
         if not is_straight and self._hides_a_label():
@@ -327,7 +320,7 @@ class _Panel:
         labels = self.labels.values()
         return any(one.overlaps(other) for one in labels for other in drawn if one is not other)
 
-    def _lay_out(self, graph: Graph, rank_gap: str = _RANK_GAPS["short"]) -> SceneGeometry:
+    def _lay_out(self, graph: Graph, rank_gap: str = _RANK_GAP) -> SceneGeometry:
         placed = place_graph(graph, self.direction, _SECONDS, rank_gap=rank_gap)
         if placed.note:
             raise DrawError(f"{placed.note} Such a figure would not be the same everywhere.")
@@ -343,7 +336,7 @@ class _Panel:
             x, y = self.scene.outlet(name)
             line.set("d", svg.path("M", x, y, "v", out * _LINE))
             group.remove(text)
-            place, label = (x + _PAD, y + out * self.label_middle + 4), _label(self.graph[name])
+            place, label = (x + _PAD, y + out * _LABEL_MIDDLE + 4), _label(self.graph[name])
             svg.add_text(group, label, place, size, self.theme.text, "start")
 
     def _is_blocked(self, node_id: NodeId) -> bool:

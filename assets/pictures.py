@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm import relax, s_tir, te
+
 import irviz
 from assets.moving_stages import fused_mlp
 from irviz.cli.main import demo_stages
@@ -15,6 +17,37 @@ from irviz.view.figure import Figure
 def bound_mlp() -> irviz.Session:
     """Return the MLP, and then with its weights bound."""
     return irviz.Session(MyModuleStatic, params=mlp_params()).bind()
+
+
+def linear_relu() -> irviz.Session:
+    """Return a linear layer and its ReLU, and at the end one function with one loop nest."""
+
+    def linear(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+        k = te.reduce_axis((0, x.shape[1]), name="k")
+        shape = x.shape[0], w.shape[0]
+        return te.compute(shape, lambda i, j: te.sum(x[i, k] * w[j, k], axis=k), name="Y")
+
+    def relu(y: te.Tensor) -> te.Tensor:
+        return te.compute(y.shape, lambda *i: te.max(y(*i), 0.0), name="out")
+
+    def one_nest(schedule: s_tir.Schedule) -> None:
+        product, result = map(schedule.get_sblock, ("Y", "out"))
+        _, j, k = schedule.get_loops(product)
+        schedule.reverse_compute_at(result, j)
+        schedule.decompose_reduction(product, k)
+
+    x = relax.Var("x", relax.TensorType((1, 3072), "float32"))
+    w = relax.Var("w", relax.TensorType((200, 3072), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            lv = builder.emit_te(linear, x, w)
+            out = builder.emit_output(builder.emit_te(relu, lv))
+        builder.emit_func_output(out)
+    session = irviz.Session(builder.get(), isolate=False)
+    for name in ("CanonicalizeBindings", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        session = session.apply(name)
+    return session.schedule("fused_linear_relu", one_nest)
 
 
 def folded_layers() -> Any:

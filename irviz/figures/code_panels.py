@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 from itertools import count, cycle
@@ -20,8 +19,13 @@ from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wra
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, ground_colours
 
-_SIZE = re.compile(r"T\.int64\((\d+)\)")
-"""A size as TVM's lowering writes it; its type is of no use to a reader."""
+_BRIEF = (
+    (r"T\.int64\((\d+)\)", r"\1"),
+    (r"(R\.Tensor\(\(.*?\), )dtype=", r"\1"),
+    (r", out_dtype=None\)", ")"),
+    (r"(\w+\[.*?\]) = \1 \+ (?!.* if )((?:[^-+[\]]|\[[^[\]]*\])*)$", r"\1 += \2"),
+)
+"""What is written at length, and how it is shorter: the last is `a[i] = a[i] + b`."""
 _ASSIGNED = re.compile(r"\s*(\w+)(?:: .*?)? = ")
 _DATAFLOW = "with R.dataflow()"
 _VARIABLES = {"relax.Var": "param", "relax.DataflowVar": "memory"}
@@ -45,33 +49,35 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
     if function not in texts:
         known = ", ".join(map(repr, texts)) or "none"
         raise NotFoundError(f"the module has no function {function!r}; its functions are {known}")
-    lines = [_SIZE.sub(r"\1", line) for line in texts[function].lines]
+    lines = [brief(line) for line in texts[function].lines]
     return without_lines(lines, hide)
 
 
 def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
-    """Return the lines that begin with none of `hide`."""
-    return [line for line in lines if not line.strip().startswith(tuple(hide))]
+    """Return the lines that begin with none of `hide`, less indented in a hidden block."""
+    kept: list[str] = []
+    outer: list[int] = []  # the indentations of the hidden lines that begin open blocks
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        outer = [one for one in outer if one < indent or not line]
+        if not line.strip().startswith(tuple(hide)):
+            kept.append(line[_HANGING * len(outer) :])
+        elif line.endswith(":"):
+            outer.append(indent)
+    return kept
 
 
-class _Brief(ast.NodeTransformer):
-    """Writes `a[i] = a[i] + b` as `a[i] += b`, and parameters without their classes."""
-
-    def visit_arg(self, node: ast.arg) -> ast.arg:
-        return ast.arg(node.arg)
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
-        (target,), value = node.targets, node.value
-        if not isinstance(target, ast.Subscript) or not isinstance(value, ast.BinOp):
-            return node
-        is_same = ast.unparse(value.left) == ast.unparse(target)
-        return ast.AugAssign(target, value.op, value.right) if is_same else node
+def brief(line: str) -> str:
+    """Return a line of code without what a reader does not need."""
+    for pattern, short in _BRIEF:
+        line = re.sub(pattern, short, line)
+    return line
 
 
 def numpy_lines(module: ir.IRModule, function: str) -> list[str]:
     """Return a function as short NumPy; raise NumPyError where it cannot be written as that."""
     source = write_function(module, function, []).source
-    return ast.unparse(_Brief().visit(ast.parse(source))).splitlines()
+    return [brief(line.replace(": np.ndarray", "")) for line in source.splitlines()]
 
 
 _PARTS = {  # the beginnings of lines, and what the frame around what they begin is called
@@ -109,18 +115,21 @@ def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: in
 
 
 def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
-    """Return the panel of an executable: how many functions it has, and what they are in it."""
+    """Return the panel of an executable: what its functions are in it."""
     group = ElementTree.Element("g", {"class": "executable"})
-    kernels = sum(isinstance(one, tirx.PrimFunc) for one in module.functions.values())
-    counts = (len(module.functions) - kernels, "function", "bytecode"), (kernels, "kernel", target)
-    rows = ["VMExecutable"]
-    for number, what, form in counts:
-        rows += ["", f"{number} {what}{'s' * (number != 1)}:", f"  {form}"]
+    is_kernel = {
+        str(one.name_hint): isinstance(f, tirx.PrimFunc) for one, f in module.functions.items()
+    }
+    kernels = sum(is_kernel.values())
+    bytecode = [f"{name}:" for name in sorted(is_kernel) if not is_kernel[name]]
+    rows = ["VMExecutable", "", *bytecode, "VM bytecode", ""]
+    rows += [f"{kernels} kernel{'s' * (kernels != 1)}:", "compiled"]
+    rows.append("by LLVM" if target.startswith("llvm") else f"for {target}")
     width = max(text_width(row, CODE_SIZE) for row in rows)
-    size = Size(width + 4 * _INSET, len(rows) * LINE_HEIGHT + 4 * _INSET)
+    size = Size(width + 3 * _INSET, len(rows) * LINE_HEIGHT + 3 * _INSET)
     fill, stroke = theme.colours["memory"]
     add_rect(group, Rect(0.0, 0.0, *size), fill=fill, stroke=stroke, stroke_width=1.5, rx=6.0)
-    draw_code(group, rows, (2 * _INSET, 2 * _INSET), theme)
+    draw_code(group, rows, (1.5 * _INSET, 1.5 * _INSET), theme)
     return Panel(group, size)
 
 
@@ -278,9 +287,9 @@ def numpy_panels(
         ground = {at: Mark(next(grounds), str(next(numbers))) for at in own}
         for at, line in enumerate(tvmscript):
             if not line.strip().startswith(tuple(hide)):
-                _add(sides[0], marked[0], line, width, ground.get(at))
+                _add(sides[0], marked[0], brief(line), width, ground.get(at))
         for origin, line in zip(origins, written.source.splitlines(), strict=True):
-            _add(sides[1], marked[1], line, width, ground.get(start + origin))
+            _add(sides[1], marked[1], brief(line), width, ground.get(start + origin))
     panels = []
     for side, marks, caption in zip(sides, marked, ("TVMScript", "NumPy"), strict=True):
         group = ElementTree.Element("g", {"class": "code-panel"})

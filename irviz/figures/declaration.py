@@ -60,16 +60,19 @@ class Declaration:
             "stages" all.
         columns: For "graph": in how many columns it is broken, where it is too long for a slide.
         groups: The ids of groups, calls and frames that are expanded, "open", or not, "closed".
-        names: Other names of nodes, such as of groups that irviz names by their contents.
+        names: Other names of nodes, by their ids or by what they call, and of frames, by their ids.
+        variables: Other names of variables in code, such as of those that a pass named.
         overlay: For "graph": what the colours of nodes stand for, as in `Session.draw_overlay`.
         around: A variable, to draw only the nodes at most `uses` uses away from it.
         uses: How many uses.
         captions: For "stages": the words above each stage.
+        arrows: The words above each arrow between panels, by default what a transform is called;
+            one more, the first, for an arrow before the first panel.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
         step: Which of its steps, from 1; 0 for a figure of each.
         callouts: What to show beside nodes, or below the last of the `stages`: "binding" for their
             line of TVMScript, "callee" for the function that they call, "numpy" for its loops.
-        notes: A few words beside nodes.
+        notes: A few words beside nodes; for "code", by the beginnings of lines, behind these.
         highlight: The nodes with a thick outline.
         hide: The beginnings of lines of TVMScript and Python that are left out; the frames of
             dataflow blocks are, where it has "with R.dataflow(".
@@ -99,10 +102,12 @@ class Declaration:
     columns: int = 1
     groups: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
     overlay: OverlayKind | Literal[""] = ""
     around: str = ""
     uses: int = 1
     captions: Sequence[Words] = ()
+    arrows: Sequence[Words] = ()
     schedule: object = ""
     step: int = 0
     callouts: Mapping[str, str] = field(default_factory=dict)

@@ -7,12 +7,12 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from textwrap import dedent
 from types import FunctionType
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 from xml.etree import ElementTree
@@ -21,6 +21,7 @@ from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
 from irviz.figures.code_panels import (
+    brief,
     code_panel,
     executable_panel,
     function_lines,
@@ -166,7 +167,7 @@ class _Drawing:
                 yield one.name, self._fitted(fit, words, language, about, [stage])
             case "code":
                 stage = self._stages()[-1]
-                fit = partial(self._code, stage, one.functions or [function])
+                fit = partial(self._code, stage, one.functions or [function], language)
                 words = say("{0} as text", language, ", ".join(one.functions or [function]))
                 yield one.name, self._fitted(fit, words, language, words, [stage])
             case "numpy":
@@ -194,8 +195,7 @@ class _Drawing:
         for one in ast.walk(tree):
             if isinstance(one, ast.FunctionDef) and ast.get_docstring(one):
                 del one.body[0]
-        lines = without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
-        return dedent("\n".join(lines)).splitlines()
+        return without_lines(ast.unparse(tree).splitlines(), self.declaration.hide)
 
     def _stages(self) -> Sequence[str]:
         """Return the stages that are drawn."""
@@ -214,9 +214,6 @@ class _Drawing:
         opened = tuple(name for name, state in one.groups.items() if state == "open")
         view = view.choose(Expansion(opened, frozenset({*one.groups} - {*opened})))
         graph = self.session.view(stage, view).graph
-        for name, words in one.names.items():
-            renamed = graph[name]._replace(name=words, attributes=())
-            graph = graph.with_nodes([renamed if n.id == name else n for n in graph.nodes])
         is_hidden = _DATAFLOW.startswith(tuple(one.hide))
         kinds = [RegionKind.DATAFLOW_BLOCK] if is_hidden else []
         blocks = [at for at, region in enumerate(graph.regions) if region.kind in kinds]
@@ -244,6 +241,10 @@ class _Drawing:
             if source:
                 written = code_panel(source, one.pairs, self.theme, shape.width)
                 drawn, arrows = [written, *drawn], ["", *arrows]
+            if one.arrows:
+                arrows = [in_language(each, language) for each in one.arrows]
+            if len(arrows) - len(drawn) not in (-1, 0):
+                raise DrawError(f"give {len(drawn) - 1} arrows, and not {len(arrows)}")
             least, arrangement = one.min_text, shape.arrangement
             return slide_figure(drawn, arrows, text, self.theme, size, least, arrangement)
 
@@ -274,13 +275,20 @@ class _Drawing:
             has_outputs=one.kind != "arguments",
             overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
-        graph = graph if shape.has_types else _without_types(graph)
+        graph = _with_names(graph if shape.has_types else _without_types(graph), one.names)
         drawn = draw_graph_panel(graph, self.theme, one.direction, words, one.columns)
         return [Panel(*drawn)], []
 
     def _callouts(self, graph: Graph, stage: str) -> dict[str, Sequence[str]]:
         wanted = self.declaration.callouts.items()
-        return {name: self._callout(graph, stage, name, what) for name, what in wanted}
+        return {
+            name: self._renamed(self._callout(graph, stage, name, what)) for name, what in wanted
+        }
+
+    def _renamed(self, lines: Sequence[str]) -> Sequence[str]:
+        """Return lines of code with other names of variables."""
+        names = self.declaration.variables
+        return [re.sub(r"\w+", lambda one: names.get(one[0], one[0]), line) for line in lines]
 
     def _callout(self, graph: Graph, stage: str, name: str, what: str) -> Sequence[str]:
         """Return the lines of code beside a node."""
@@ -292,7 +300,7 @@ class _Drawing:
         line = script.lines.get((self.session.function, node.id))
         if line is None:
             raise NotFoundError(f"{name!r} has no line of TVMScript to show in a callout")
-        return [script.line(line)]
+        return [brief(script.line(line))]
 
     def _stage_panels(
         self, graphs: Sequence[Graph], stages: Sequence[str], language: str, shape: Shape
@@ -313,6 +321,7 @@ class _Drawing:
                 has_input_types=shape.has_input_types,
             )
             caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
+            graph = _with_names(graph, one.names)
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
         arrows = [self._between(before, after) for before, after in pairwise(stages)]
@@ -338,9 +347,13 @@ class _Drawing:
         graph, hide = self.session.graph(stage), self.declaration.hide
         return [parts_panel(script, graph, hide, self.theme, shape.width)], []
 
-    def _code(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
+    def _code(self, stage: str, functions: Sequence[str], language: str, shape: Shape) -> Drawn:
         one, script = self.declaration, self.session.script(stage)
-        lines = _with_gaps([function_lines(script, name, one.hide) for name in functions])
+        texts = [self._renamed(function_lines(script, name, one.hide)) for name in functions]
+        lines = _with_gaps(texts)
+        for start, words in one.notes.items():
+            behind = f"  # {in_language(words, language)}"
+            lines = [text + behind * text.strip().startswith(start) for text in lines]
         return [code_panel(lines, one.pairs, self.theme, shape.width)], []
 
     def _numpy(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
@@ -428,6 +441,20 @@ def _with_writes(graph: Graph, word: str) -> Graph:
     return graph.with_nodes(
         [n._replace(type_text=word) if n.id in writing else n for n in graph.nodes]
     )
+
+
+def _with_names(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Return the graph with other names of nodes and frames."""
+    nodes = []
+    for node in graph.nodes:
+        words = names.get(node.id) or names.get(node.callee)
+        if words and node.callee:
+            node = node._replace(callee=words, literals=())
+        nodes.append(
+            node._replace(name=words, attributes=()) if words and not node.callee else node
+        )
+    regions = tuple(one._replace(name=names.get(one.id, one.name)) for one in graph.regions)
+    return replace(graph, regions=regions).with_nodes(nodes)
 
 
 def _without_types(graph: Graph) -> Graph:

@@ -26,11 +26,15 @@ _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
 _TITLE_SIZE, _CAPTION_SIZE, _ARROW_SIZE = 15.0, 12.0, 11.0
 _TITLE_HEIGHT, _CAPTION_HEIGHT = 26.0, 22.0
-_GAP, _BESIDE = 8.0, 5.0
+_GAP, _BESIDE = 8.0, 7.5
 """The space between panels, and at both sides of an arrow between them."""
 _ARROW_SCALE = 0.4
 """The size of an arrow between panels above each other, of which a slide has little height for."""
 _FONTS = svg.MONOSPACE.replace("monospace", ", ".join([*map(repr, svg.WIDE_FONTS), "monospace"]))
+
+
+REPEATED = "↻"
+"""The line of an arrow's words that is drawn as a loop, for a step that is done several times."""
 
 
 class TooSmallError(DrawError):
@@ -82,7 +86,8 @@ def slide_figure(
     """Return the figure with its panels in a row or a column, as large as fits on the slide.
 
     Args:
-        arrows: The words above the fat arrow before each panel but the first; None for space.
+        arrows: The words above the fat arrow before each panel but the first; None for space. In a
+            row, there may be one more, before the first panel.
         size: The space for the figure on the slide, in points.
         min_text: The smallest text size allowed, in points.
 
@@ -114,10 +119,11 @@ def _place_row(
     """Place panels from left to right; return the lower right corner."""
     y = top + (_CAPTION_HEIGHT if any(panel.caption for panel in panels) else 0.0)
     height = max(panel.size.height for panel in panels)
-    x = _MARGIN
+    first = len(panels) - len(arrows)  # the first panel with an arrow before it
+    x = _MARGIN - _BESIDE * (not first)
     for at, panel in enumerate(panels):
-        if at:
-            x = _draw_arrow(picture, arrows[at - 1], (x, y + height / 2), theme)
+        if at >= first:
+            x = _draw_arrow(picture, arrows[at - first], (x, y + height / 2), theme)
         width = max(panel.size.width, svg.text_width(panel.caption, _CAPTION_SIZE))
         left = x + (width - panel.size.width) / 2
         _place(
@@ -223,9 +229,21 @@ def _draw_arrow(
     draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
     for at, line in enumerate(reversed(lines)):
         place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
+        if line == REPEATED:
+            _draw_loop(group, (place[0], place[1] - 12), theme)
+            continue
         style = {"font_weight": "600"}
         svg.add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
     return x + width + 2 * _BESIDE
+
+
+def _draw_loop(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:
+    """Draw an arrow that leads back to where it begins."""
+    x, y = centre
+    line = svg.path("M", x - 6, y + 8, "a", 10, 10, 0, 1, 1, 12, 0)
+    tip = svg.path("M", x - 1, y + 13, "l", 4, -10, "l", 7, 9, "Z")
+    svg.add(parent, "path", d=line, fill="none", stroke=theme.line, stroke_width=2.5)
+    svg.add(parent, "path", d=tip, fill=theme.line)
 
 
 # --- Code: lines of text in syntax colours --------------------------------------------------------
@@ -236,10 +254,8 @@ LINE_HEIGHT = 15.0
 _BASELINE = 11.2
 _TINT = 0.16
 _HANGING = 4
-_INDEX = 2
-"""The depth of an index."""
 _OPENING, _CLOSING = "([{", ")]}"
-_OPERATORS = (" + ", " - ", " * ", " / ", " -> ")
+_OPERATORS = (" + ", " - ", " * ", " / ")
 
 
 class Mark(NamedTuple):
@@ -259,24 +275,12 @@ class Span(NamedTuple):
 def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
     """Break a line of code into lines of at most `width` characters, as far as possible.
 
-    It is broken after commas and before operators at the lowest bracket depth, as late as possible,
-    and after a `=` rather than in an index. `depth` is the number of brackets open at its start.
+    It is broken after commas and before operators at the lowest bracket depth, as late as possible:
+    only in brackets, as Python does, and in no index. `depth` is the number of brackets open at its
+    start.
     """
     indent = " " * (len(line) - len(line.lstrip()))
-    quote = ""
-    breaks: list[tuple[int, int]] = []  # the number of brackets around, and where the rest begins
-    for at, char in enumerate(line):
-        if char in "\"'":
-            quote = "" if quote == char else quote or char
-        if quote:
-            continue
-        depth += ((char in _OPENING) - (char in _CLOSING)) * (1 + (char in "[]"))
-        if depth and line.startswith(", ", at):  # others are between the names of a tuple
-            breaks.append((depth, at + 2))
-        elif at > len(indent) and line.startswith(_OPERATORS, at):
-            breaks.append((depth, at + 1))
-        elif not depth and line.startswith(" = ", at):
-            breaks.append((_INDEX, at + 3))
+    breaks = _breaks(line, depth)
     found = []
     start, lead = 0, ""
     while len(lead) + len(line) - start > width:
@@ -288,6 +292,27 @@ def wrapped(line: str, width: int, depth: int = 0) -> list[str]:
         found.append(lead + line[start:end].rstrip())
         start, lead = end, indent + " " * _HANGING
     return [*found, lead + line[start:]]
+
+
+def _breaks(line: str, depth: int) -> list[tuple[int, int]]:
+    """Return where a line can be broken: the number of brackets around, where the rest begins."""
+    quote, index = "", 0  # the depth of the outermost index
+    opening = line.find("(") if line.lstrip().startswith("def ") else -1
+    found: list[tuple[int, int]] = []
+    for at, char in enumerate(line):
+        if char in "\"'":
+            quote = "" if quote == char else quote or char
+        if quote:
+            continue
+        depth += (char in _OPENING) - (char in _CLOSING)
+        if char == "[" and not index and line[at - 1 : at].isidentifier():
+            index = depth
+        index *= depth >= index
+        if at == opening or line.startswith(") -> ", at):
+            found.append((depth, at + depth))
+        elif depth and not index and line.startswith((", ", *_OPERATORS), at):
+            found.append((depth, at + 1 + (char == ",")))
+    return found
 
 
 def draw_code(

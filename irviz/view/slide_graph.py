@@ -56,7 +56,7 @@ _COLUMN_GAP, _TURN = 26.0, 12.0
 """The space between two columns, and that of an edge which turns around the end of one."""
 _CUT_COST = 3
 """By how many nodes a column may be too long or short before it is broken within a frame."""
-_LABEL_MIDDLE, _LINE = 16.0, VALUE_HEIGHT + 1
+_LABEL_MIDDLE, _LINE = 14.0, VALUE_HEIGHT + 1
 """The distance of a node from the middle of the label beside its edge, and the line to the edge."""
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
@@ -71,8 +71,8 @@ class GraphWords:
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
         are_below: Whether callouts and notes are below the graph, and not at its right.
-        is_roomy: Whether labels are beside their edges if all of these are straight, and the edges
-            are longer if not.
+        is_roomy: Whether labels are beside their edges if nothing else is there, and the edges are
+            longer if not all of them are straight.
         has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
@@ -293,21 +293,32 @@ class _Panel:
         is_straight = all(abs(x - one.tip[0]) < 1 for one in routes for x, _ in one.points)
         if not self.words.is_roomy:
             return
-        if not is_straight:
+        if is_straight:
+            narrow = [node._replace(type_text="") for node in self.rest.nodes]
+            self.scene = self._lay_out(self.rest.with_nodes(narrow))
+        else:
             self.scene = self._lay_out(self.rest, _WIDE_RANK_GAP)
-            return
-        narrow = [node._replace(type_text="") for node in self.rest.nodes]
-        self.scene = self._lay_out(self.rest.with_nodes(narrow))
         for node in self.rest.nodes:
             if node.id in self.scene.used:
                 x, y = self.scene.outlet(node.id)
                 place = x + _PAD, y + self.scene.outward * _LABEL_MIDDLE + 4
                 label = _label(node)
                 self.labels[node.id] = svg.text_rect(label, place, node_labels.VALUE_SIZE, "start")
+        if not is_straight and self._hides_a_label():
+            self.labels = {}
+            return
         for index, frame in self.scene.frames.items():
             inside = [one.right + _PAD for one in self.labels.values() if one.overlaps(frame.rect)]
             wide = frame.rect._replace(right=max([frame.rect.right, *inside]))
             self.scene.frames[index] = replace(frame, rect=wide)
+
+    def _hides_a_label(self) -> bool:
+        """Return whether something else is where a label beside an edge would be."""
+        drawn = [*self.scene.shapes.values(), *self.labels.values()]
+        points = [one for _, route in self.scene.edges for one in (*route.points, route.tip)]
+        drawn += [Rect.around(one, Size(1.0, 1.0)) for one in points]
+        labels = self.labels.values()
+        return any(one.overlaps(other) for one in labels for other in drawn if one is not other)
 
     def _lay_out(self, graph: Graph, rank_gap: str = _RANK_GAP) -> SceneGeometry:
         placed = place_graph(graph, self.direction, _SECONDS, rank_gap=rank_gap)
@@ -399,7 +410,8 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
-        start = left - (4 if self.scene.frames else 1) * _GAP  # in a frame, before the edges in it
+        frames = [one.rect.left for one in self.scene.frames.values()]
+        start = min(frames, default=left - _GAP)  # across all, as what is between two of them
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)

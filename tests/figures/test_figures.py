@@ -1,5 +1,6 @@
 """The figures of a lecture show what their programs are now, and are readable on a slide."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from irviz.course.mlp import MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import DrawError, LoadError
 from irviz.figures import Declaration, check_figures, draw_declaration, read_declarations
+from irviz.figures.code_panels import function_lines, without_lines
+from irviz.view.slide import wrapped
 
 pytestmark = pytest.mark.worker
 
@@ -166,12 +169,12 @@ def test_the_parts_of_a_prim_func_are_framed_and_its_sizes_are_numbers():
 
 def test_the_python_that_made_a_program_is_drawn_before_it():
     made = "irviz.course.te_functions:matmul_relu_module"
-    hide = ["def matmul_relu_module", "type_ = ", "builder = ", "return builder"]
+    hide = ["def matmul_relu_module", "A = ", "B = ", "builder = ", "return builder"]
     tree = drawn(program=made, kind="parts", source=[made], hide=hide, min_text=5)
     (code,) = groups(tree, "code-panel")
     found = words(code)
-    assert found[0] == "a, b = (relax.Var(name, type_) for name in 'AB')"
-    assert "lv = builder.emit_te(te_matmul, a, b)" in found
+    assert found[0] == "with builder.function('main', [A, B]):"
+    assert "lv = builder.emit_te(te_matmul, A, B)" in found
     assert not [line for line in found if "emit_output` marks" in line]  # its docstring
     assert groups(tree, "function-parts")
     with pytest.raises(LoadError, match="is not a Python function"):
@@ -241,7 +244,54 @@ def test_stages_end_with_what_is_built_of_them():
     )
     found = words(tree)
     assert {"1 develop", "2 build", "tvm.compile"} <= {*found}
-    assert found[-5:] == ["VMExecutable", "1 function:", "bytecode", "3 kernels:", "llvm"]
+    assert found[-6:-3] == ["VMExecutable", "main:", "VM bytecode"]
+    assert found[-3:] == ["3 kernels:", "compiled", "by LLVM"]
+
+
+def test_arrows_have_other_words_and_one_may_be_before_the_first_panel():
+    stages = {"program": MyModuleStatic, "kind": "stages", "transforms": ["LegalizeOps"]}
+    tree = drawn(**stages, arrows=["Develop", "↻\nTransform"])
+    develop, transform = groups(tree, "transform")
+    assert [words(develop), words(transform)] == [["Develop"], ["Transform"]]
+    assert [len(one.findall(f"{SVG}path")) for one in (develop, transform)] == [1, 3]  # a loop
+    x = [float(one.find(f"{SVG}text").get("x")) for one in (develop, transform)]
+    (first, _) = groups(tree, "graph-panel")
+    assert x[0] < float(re.findall(r"[\d.]+", first.get("transform"))[0]) < x[1]
+    with pytest.raises(DrawError, match="give 1 arrows, and not 3"):
+        drawn(**stages, arrows=["one", "two", "three"])
+
+
+def test_code_is_broken_only_where_python_reads_it_as_one_statement():
+    session = irviz.Session(MyModuleStatic)
+    for width in (36, 48, 70):
+        for function in ("main", "linear0", "linear1", "relu0"):
+            lines = function_lines(session.script(), function, ())
+            found = [part for line in lines for part in wrapped(line, width)]
+            assert ast.dump(ast.parse("\n".join(found))) == ast.dump(ast.parse("\n".join(lines)))
+            assert len(found) > len(lines)
+            assert max(map(len, found)) <= max(width, 60)
+    (index,) = wrapped("    out[i_0 * 4 + i_1, j] = a[i_0 * 4 + i_1, j]", 20)
+    assert index.endswith("a[i_0 * 4 + i_1, j]")
+
+
+def test_lines_below_a_hidden_one_are_less_indented():
+    lines = ["def f():", "    with g():", "        if a:", "            b", "        c", "    d"]
+    kept = ["def f():", "    if a:", "        b", "    c", "    d"]
+    assert without_lines(lines, ["with g("]) == kept
+    assert without_lines(lines, ["def ", "if "]) == ["with g():", "    b", "    c", "d"]
+
+
+def test_variables_have_other_names_and_lines_of_code_have_notes():
+    code = {
+        "program": "irviz.course.te_functions:matmul_relu",
+        "kind": "code",
+        "variables": {"matmul": "C"},
+        "notes": {"C = ": "an intermediate"},
+        "min_text": 5,
+    }
+    found = words(drawn(**code))
+    assert "C = T.sblock_alloc_buffer((128, 128))  # an intermediate" in found
+    assert "C[v_i, v_j] += A[v_i, v_k] * B[v_k, v_j]" in found
 
 
 def test_the_failed_attempt_at_a_graph_has_the_outputs_of_calls_as_their_inputs():
@@ -272,7 +322,7 @@ def test_a_figure_has_its_words_as_text_and_a_description_for_screen_readers():
     found = words(tree)
     assert "lv0: Tensor[(1, 128)]" in found
     assert "lv0 = R.call_tir(cls.linear0," in " ".join(found)
-    assert "def relu0(X: T.Buffer((1, 128), " in " ".join(found)
+    assert "def relu0( X: T.Buffer((1, 128), " in " ".join(found)
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", "block"), ("zh", "块"), ("ko", "블록")])
@@ -299,6 +349,9 @@ def test_labels_are_beside_straight_edges_where_there_is_room_and_else_upon_them
         tree = drawn(**lowered, transforms=["LegalizeOps"], size=[width, 540])
         assert label(tree, "lv: Tensor[(1, 128)]").get("text-anchor") == anchor
         assert label(tree, "Tensor[(128,)]") is not None
+    passes = ["LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"]
+    bent = drawn(program=MyModuleHighLevel, transforms=passes, hide=["with R.dataflow("])
+    assert label(bent, "w0_t: Tensor[(784, 128)]").get("text-anchor") == "start"
 
 
 def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lecture():
@@ -346,6 +399,9 @@ def test_groups_are_opened_and_named_and_frames_of_blocks_hidden_as_declared():
     )
     assert "widen" in words(tree)
     assert not groups(tree, "dataflow")
+    named = words(drawn(program=MyModuleStatic, names={"relu0": "max", "dataflow:lv0": "pure"}))
+    assert {"max", "pure", "lv1: Tensor[(1, 128)]"} <= {*named}
+    assert not {"relu0", "dataflow"} & {*named}
     with pytest.raises(DrawError, match="there is no state of a group 'ajar'"):
         drawn(program=stack, groups={up: "ajar"})
 
@@ -388,7 +444,7 @@ def test_what_corresponds_in_the_module_and_in_numpy_has_one_number_and_one_grou
         "2": ("for i, j, k in T.grid(1, 128, 784):", "for i in range(1):"),
         "3": ("with T.init():", "if k == 0:"),
         "4": ("Y[vi, vj] = T.float32(0.0)", "Y[i, j] = 0.0"),
-        "5": ("Y[vi, vj] = Y[vi, vj] + X[vi, vk]", "Y[i, j] = Y[i, j] + X[i, k]"),
+        "5": ("Y[vi, vj] += X[vi, vk] * W[vj, vk]", "Y[i, j] += X[i, k] * W[j, k]"),
         "6": ("for i, j in T.grid(1, 128):", "for i in range(1):"),
         "7": ("Z[vi, vj] = Y[vi, vj] + B[vj]", "Z[i, j] = Y[i, j] + B[j]"),
     }

@@ -346,9 +346,8 @@ def _cluster_of(graph: Graph, region: int | None) -> int | None:
 def cluster_title(graph: Graph, index: int) -> str:
     """Return the title of the cluster of a region."""
     region = graph.regions[index]
-    if region.kind is RegionKind.DATAFLOW_BLOCK:
-        return "dataflow"
-    return node_labels.group_title(region.name)
+    is_block = region.kind is RegionKind.DATAFLOW_BLOCK
+    return node_labels.group_title(region.name or "dataflow" * is_block)
 
 
 def title_space(graph: Graph, index: int) -> float:

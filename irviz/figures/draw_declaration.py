@@ -7,7 +7,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -138,6 +138,7 @@ class _Drawing:
             case "graph":
                 stage = self._stages()[-1]
                 graph = self._graph_of(stage)
+                _check_names(one.names, [graph])
                 fit = partial(self._graph, graph, stage, language)
                 words = say("computational graph of {0}", language, function)
                 yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
@@ -156,6 +157,7 @@ class _Drawing:
                 stages = self._stages()
                 words = say("{0} after each transform", language, function)
                 graphs = [self._graph_of(stage) for stage in stages]
+                _check_names(one.names, graphs)
                 about = " ".join(_sentences(graph) for graph in graphs)
                 fit = partial(self._stage_panels, graphs, stages, language)
                 yield one.name, self._fitted(fit, words, language, about, stages)
@@ -441,6 +443,15 @@ def _with_writes(graph: Graph, word: str) -> Graph:
     return graph.with_nodes(
         [n._replace(type_text=word) if n.id in writing else n for n in graph.nodes]
     )
+
+
+def _check_names(names: Iterable[str], graphs: Sequence[Graph]) -> None:
+    """Raise NotFoundError for a name of what no graph has."""
+    nodes = {name for graph in graphs for one in graph.nodes for name in (one.id, one.callee)}
+    known = nodes | {region.id for graph in graphs for region in graph.regions}
+    for name in names:
+        if name not in known:
+            raise NotFoundError(f"names: no node, callee or frame is {name!r}")
 
 
 def _with_names(graph: Graph, names: Mapping[str, str]) -> Graph:

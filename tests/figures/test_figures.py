@@ -404,6 +404,8 @@ def test_groups_are_opened_and_named_and_frames_of_blocks_hidden_as_declared():
     assert not {"relu0", "dataflow"} & {*named}
     with pytest.raises(DrawError, match="there is no state of a group 'ajar'"):
         drawn(program=stack, groups={up: "ajar"})
+    with pytest.raises(DrawError, match="no node, callee or frame is 'lv9'"):
+        drawn(program=MyModuleStatic, names={"lv9": "y"})
 
 
 @pytest.mark.build

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import CancelledRunError, RunError
+from irviz.errors import CancelledRunError, RunError, UntrustedError
 from irviz.ir.framework_calls import CANNOT
+from irviz.ir.module_functions import drawable_functions
 from irviz.ir.tvmscript import source_lines, source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
@@ -41,7 +42,12 @@ from irviz.session.stage_cache import (
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
-from irviz.view.run_results import difference_summary, divergence_summary
+from irviz.view.run_results import (
+    StageTable,
+    StageTableRow,
+    difference_summary,
+    divergence_summary,
+)
 from irviz.worker.supervisor import OnProgress
 
 
@@ -78,6 +84,25 @@ def run_stage(
     if trace is None or result.trace is None:
         return result
     return replace(result, trace=_with_constants(result.trace, stage, trace.budget))
+
+
+def stage_table(state: SessionState) -> StageTable:
+    """Run all stages, and compare each with the first that can be run."""
+    rows: list[StageTableRow] = []
+    first: RunResult | None = None
+    for stage in state.stages:
+        if state.function not in drawable_functions(stage.module):
+            continue
+        result, error = None, stage.error
+        if not error:
+            try:
+                result = run_stage(state, stage.id)
+            except (RunError, ValueError, UntrustedError) as failure:
+                error = str(failure)
+        first = first or result
+        comparison = compare_runs(result, first) if result and first else None
+        rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
+    return StageTable(tuple(rows))
 
 
 def _value(state: SessionState, stage: Stage, result: RunResult) -> object:

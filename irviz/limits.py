@@ -80,6 +80,8 @@ FRAME_RANKS = 0.5
 """The height of a frame's border, in nodes."""
 MOST_NODES = 300
 """The most nodes that are ever laid out."""
+EXPANDED_NODES = 200
+"""The most nodes shown when all groups are opened at once: a layout of more takes seconds."""
 MIN_NODES = 8
 """The fewest nodes in a first picture, if the function has as many."""
 MAX_INPUTS = 8

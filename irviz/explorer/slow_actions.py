@@ -17,7 +17,7 @@ from irviz.explorer.selected_node import history
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
-from irviz.limits import MOST_NODES
+from irviz.limits import EXPANDED_NODES, MOST_NODES
 from irviz.model.folding.expansion import reveal
 from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
@@ -135,7 +135,7 @@ def _all_toggled(state: State, opens: bool) -> State:
     after = _looking(state, state.view.choose(choices))
     view = view_or_none(after, "current") or view_or_none(after, "reference")
     left = sum(one.kind is NodeKind.GROUP for one in view.graph.nodes) if view and opens else 0
-    words = f"{left} groups stay closed: a picture has at most {MOST_NODES} nodes."
+    words = f"{left} groups stay closed: at most {EXPANDED_NODES} nodes are opened at once."
     return replace(after, message=Message(words)) if left else after
 
 

@@ -16,7 +16,7 @@ from irviz.explorer.pictures import scene, view_or_none
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.slow_actions import perform
 from irviz.explorer.state import RunKey, State
-from irviz.limits import MOST_NODES
+from irviz.limits import EXPANDED_NODES, MOST_NODES
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, inlined_id
 from irviz.model.runs.run_result import RunResult
 from irviz.model.runs.trace import Trace
@@ -485,7 +485,7 @@ def test_the_page_knows_another_function_from_the_same_one_drawn_otherwise(opene
 
 
 def test_all_groups_are_opened_and_closed_at_once(modules):
-    state = State.of(irviz.Session(modules.unlike(260)))
+    state = State.of(irviz.Session(modules.unlike(160)))
     assert view_or_none(state, "current").openable
     open_ = perform(state, ToggleAll(True))
     assert not view_or_none(open_, "current").openable
@@ -500,6 +500,6 @@ def test_all_groups_are_opened_and_closed_at_once(modules):
 def test_groups_that_there_is_no_room_for_stay_closed_which_is_said(modules):
     state = perform(State.of(irviz.Session(modules.unlike(900))), ToggleAll(True))
     view = view_or_none(state, "current")
-    assert MOST_NODES / 2 < len(view.graph.nodes) <= MOST_NODES
+    assert EXPANDED_NODES / 2 < len(view.graph.nodes) <= EXPANDED_NODES
     assert f"{len(view.openable)} groups stay closed" in state.message.words
-    assert f"at most {MOST_NODES} nodes" in state.message.words
+    assert f"at most {EXPANDED_NODES} nodes" in state.message.words

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from irviz.errors import NotFoundError
 from irviz.limits import (
     AUTOMATIC_NODES,
+    EXPANDED_NODES,
     FIRST_NODES,
     FIRST_RANKS,
     FRAME_RANKS,
@@ -74,7 +75,7 @@ def expanded_containers(
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
     if expansion.every is not None:
-        budget.open_levels(limit, is_block=not expansion.every)
+        budget.open_levels(min(limit, EXPANDED_NODES), is_block=not expansion.every)
         return budget.is_open - expansion.closed
     opener = _LevelOpener(tree, budget, limit)
     if tree.has_layers:

@@ -161,8 +161,8 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   if (isOther) state.change.value = -1;
   // when the pictures are in the page, which their effects see to
   requestAnimationFrame(() => {
-    if (!isOther) showOpened(state, views.current, then, now);
-    keepInSight(state, views);
+    // what is selected may go out of sight for a group that the reader has just opened
+    if (isOther || !showOpened(state, views.current, then, now)) keepInSight(state, views);
     if (isOther && now.reference) showChanges(state, views);
   });
   const isStep = then.function === now.function && !then.reference && !now.reference;
@@ -170,18 +170,19 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
 }
 
-/** Move a picture just enough to show the groups that were opened in it. */
-function showOpened(state: State, view: PictureView, then: Scene, now: Scene) {
+/** Move a picture just enough to show the groups that were opened in it; tell whether any were. */
+function showOpened(state: State, view: PictureView, then: Scene, now: Scene): boolean {
   const [drawn, seen] = [view.picture.peek(), view.seen.peek()];
-  if (!state.viewport.peek() || !then.current || !now.current || !drawn || !seen) return;
+  if (!state.viewport.peek() || !then.current || !now.current || !drawn || !seen) return false;
   const before = then.current.groups;
   const groups = [...groupRects(now.current, drawn.rects())];
   const nodes = around(groups.flatMap(([id, rect]) => (id in before ? [] : rect)));
-  if (!nodes) return;
+  if (!nodes) return false;
   const { x, y, width, height } = nodes;
   const [left, top] = [x - FRAME, y - FRAME];
   const rect = { x: left, y: top, width: width + 2 * FRAME, height: height + 2 * FRAME };
   view.move(reveal(seen, view.size.peek(), rect));
+  return true;
 }
 
 /** Fit the pictures where nothing of what is selected can be seen, or else of what differs, or else of

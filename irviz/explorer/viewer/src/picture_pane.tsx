@@ -123,6 +123,7 @@ function drive(
     const { x, y, scale } = viewport;
     const move = `translate3d(${width / 2 - x * scale}px, ${height / 2 - y * scale}px, 0)`;
     layer.style.transform = `${move} scale(${scale})`;
+    if (shown && shown.viewport !== viewport) hidePointed(); // its node is elsewhere now
     clearTimeout(settled);
     if (shown?.picture !== picture) settle();
     else settled = window.setTimeout(settle, SETTLED_AFTER);

@@ -96,9 +96,13 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return replace(after, reference=str(before.tree.count)) if is_pair else after
         case actions.Look(wanted):
             return _asking(state, wanted)
-        case actions.Toggle() | actions.ToggleAll() | actions.ShowCopy():
-            return _asking(state, action)
-        case actions.LookAround() | actions.Reveal():
+        case (
+            actions.Toggle()
+            | actions.ToggleAll()
+            | actions.ShowCopy()
+            | actions.LookAround()
+            | actions.Reveal()
+        ):
             return _asking(state, action)
         case actions.TryTransform() | actions.ForgetPreview():
             return replace(state, preview=None) if state.preview is not None else state

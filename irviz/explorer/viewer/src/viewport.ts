@@ -36,8 +36,8 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
 /** Show the whole picture, which has a margin of its own, in the middle of the pane where its text
  * can be read so, or nearly so in a small pane; else as much of its width as can be read, from
  * `start` on, which is where its first node is. A picture that is a little too large for that is
- * shown as small as it can be read. All type is `type` times as large as usual, and so is the picture. The scale is between
- * `least` and `most`. */
+ * shown as small as it can be read. All type is `type` times as large as usual, and so is the
+ * picture. The scale is between `least` and `most`. */
 export function fit(
   frame: Rect,
   pane: Size,

@@ -243,6 +243,13 @@ class Select(Action):
 
 
 @dataclass(frozen=True)
+class Write(Action):
+    """Do at once all that the page wrote in one message."""
+
+    written: tuple[SetField | Select, ...]
+
+
+@dataclass(frozen=True)
 class Toggle(Action):
     """Expand a collapsed container in one of the pictures, or collapse an expanded one."""
 

@@ -6,7 +6,6 @@ import base64
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from irviz.explorer import actions
 from irviz.explorer.actions import Action
 from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
-from irviz.explorer.panels.panel import Panel, ReadersChanges, classed
+from irviz.explorer.panels.panel import Panel, classed
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
 from irviz.explorer.panels.profile_panel import BisectionPanel, MemoryPanel, StepTiming, TimingPanel
 from irviz.explorer.panels.run_panel import InputsPanel, LimitsPanel, RunButton, RunPanel
@@ -78,14 +77,10 @@ class Pane(Viewer):
 
     def __init__(self, store: Store, **options: object) -> None:
         self.store = store
-        self._changes = ReadersChanges()
         self._shown: object = None
         self._text_parts: tuple[object, ...] = ()
         super().__init__(**options)
         self.on_action(self._act)
-        self.observe(self._changes.to(self._write), "selection")
-        for trait, field in WRITTEN.items():
-            self.observe(self._changes.to(partial(self._set, field)), trait)
         store.subscribe(self._show)
 
     def close(self) -> None:
@@ -107,17 +102,13 @@ class Pane(Viewer):
         else:
             self._shown = data["scene"]
             data["scene"] = {**scene_data(state), "moved": moved(state, before)}
-        self._show_traits(data)
+        self.show(data)
         if is_known:
             self.store.runner.drop(self)
             self._text_parts = ()
         elif not unchanged(parts := text_parts(state), self._text_parts):  # else a thread makes it
             self._text_parts = parts
-            self.store.runner.replace(self, in_steps(iter_text_data(state)), told=self._show_traits)
-
-    def _show_traits(self, data: Mapping[str, object]) -> None:
-        with self._changes.paused():
-            self.show(data)
+            self.store.runner.replace(self, in_steps(iter_text_data(state)), told=self.show)
 
     def _act(self, action: Action) -> None:
         """Perform an action that the page requests."""
@@ -131,13 +122,24 @@ class Pane(Viewer):
             trust = actions.Trust(question.action, question.files)
             self.store.dispatch(trust if action.is_allowed else actions.Distrust())
 
-    def _write(self, selection: Mapping[str, object]) -> None:
-        node, side = selection.get("node"), selection.get("side")
-        if isinstance(node, str) and side in ("current", "reference"):
-            self.store.dispatch(actions.Select(node, side))
+    def set_state(self, sync_data: Mapping[str, Any]) -> None:
+        """Take what the page wrote in one message, as one action.
 
-    def _set(self, field: actions.FieldName, value: object) -> None:
-        self.store.dispatch(actions.SetField(field, value))
+        Were one trait taken after the other, what is shown after the first would overwrite the
+        second, which ipywidgets would then not send again, as the page has written it.
+        """
+        with self.store.runner.lock:
+            super().set_state(sync_data)
+            written = tuple(_written(name, getattr(self, name)) for name in sync_data)
+            self.store.dispatch(actions.Write(tuple(filter(None, written))))
+
+
+def _written(trait: str, value: object) -> actions.SetField | actions.Select | None:
+    """Return what the page does by writing a trait, None if that is nothing."""
+    match trait, value:
+        case "selection", {"node": str(node), "side": "current" | "reference" as side}:
+            return actions.Select(node, side)
+    return actions.SetField(WRITTEN[trait], value) if trait in WRITTEN else None
 
 
 _DRAWN = (actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy)

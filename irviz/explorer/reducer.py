@@ -126,6 +126,9 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
         case actions.SetField(name, value):
             is_same = getattr(state, name) == value
             return state if is_same else replace(state, **{name: value})
+        case actions.Write(written):
+            for one in written:
+                state = _after(one, state)
         case actions.ChooseLoop(loop, adds):
             return fresh(state, chosen_loops=loop_choice(state, loop, adds=adds))
         case actions.DoStep():

@@ -130,14 +130,19 @@ def in_steps(steps: Iterator[object]) -> Work:
 class Runner:
     """Does jobs in threads if a kernel's event loop runs, else at once.
 
-    Progress and results are delivered in the kernel's thread, between its other work. `changed` is
-    called whenever a job of a line begins, reports progress or ends. `failed` gets the exceptions
-    that no other function gets.
+    Progress and results are delivered in the thread that began the job, between its other work.
+    `changed` is called whenever a job of a line begins, reports progress or ends. `failed` gets the
+    exceptions that no other function gets.
+
+    Attributes:
+        lock: Held while the explorer's state changes and is shown: JupyterLab lets the kernel
+            answer widgets in one thread while it runs cells in another.
     """
 
     def __init__(
         self, changed: Callable[[Line], None], failed: Callable[[Exception], None]
     ) -> None:
+        self.lock = threading.RLock()
         self._changed, self._failed = changed, failed
         self._waiting: defaultdict[Line, deque[Job]] = defaultdict(deque)
         self._current: dict[Hashable, Job] = {}
@@ -211,7 +216,7 @@ class Runner:
             self._begin(job, wait)
             return
         with contextlib.suppress(RuntimeError):  # no kernel: nobody looks meanwhile
-            asyncio.get_running_loop().call_later(delay, self._begin_late, job)
+            asyncio.get_running_loop().call_later(delay, self._in_lock, self._begin_late, job)
             self._current[key] = job
 
     def drop(self, key: Hashable) -> None:
@@ -250,7 +255,7 @@ class Runner:
         except RuntimeError:  # no kernel: nothing else is to be done meanwhile
             self._do_at_once(job)
             return
-        job.pass_on = lambda value: _soon(loop, self._hear, job, value)
+        job.pass_on = lambda value: self._soon(loop, self._hear, job, value)
         thread = threading.Thread(target=self._do, args=(loop, job), name="irviz job", daemon=True)
         thread.start()
         if wait:
@@ -273,7 +278,18 @@ class Runner:
                 answer = _answer(job)
         except BaseException as failure:  # a function may end its thread: not the explorer
             answer = failure
-        _soon(loop, self._end, job, answer)
+        self._soon(loop, self._end, job, answer)
+
+    def _soon(
+        self, loop: asyncio.AbstractEventLoop, call: Callable[..., None], *given: Any
+    ) -> None:
+        """Call a method in the loop's thread, unless the kernel is ending."""
+        with contextlib.suppress(RuntimeError):  # it is closed
+            loop.call_soon_threadsafe(self._in_lock, call, *given)
+
+    def _in_lock(self, call: Callable[..., None], *given: Any) -> None:
+        with self.lock:
+            call(*given)
 
     def _hear(self, job: Job, value: object) -> None:
         if not job.cancelled.is_set():
@@ -340,12 +356,6 @@ def _in_turn(job: Job, line: Line) -> object:
         with line.ending:
             job.has_turn = False
         line.turn.release()
-
-
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *arguments: object) -> None:
-    """Call something in the loop's thread, unless the kernel is ending."""
-    with contextlib.suppress(RuntimeError):  # it is closed
-        loop.call_soon_threadsafe(call, *arguments)
 
 
 class _OftenSwitched:

@@ -33,7 +33,7 @@ class Store:
     transforms or opens a module is done by the runner, in the order in which they were asked for,
     each on the stage that was shown when it was asked for; the state changes when the result is
     there. An exception in a subscriber is shown in the status bar, and the other subscribers are
-    still called.
+    still called. Actions may come from several threads.
 
     Attributes:
         state: The current state.
@@ -59,8 +59,9 @@ class Store:
 
     def dispatch(self, action: Action) -> None:
         """Change the state by an action, and notify subscribers and listeners."""
-        self._waiting.append(action)
-        self._do_all()
+        with self.runner.lock:
+            self._waiting.append(action)
+            self._do_all()
 
     def close(self) -> None:
         """Cancel everything, and stop notifying anyone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -113,6 +114,47 @@ def test_what_is_done_in_a_part_is_done_in_the_explorer(page: Any) -> None:
     assert page.explorer.session.current_id == "0"
     assert graph.scene["key"] == "main/0/"
     assert graph.selection == {"node": "lv1", "side": "current"}
+
+
+def test_nothing_that_the_page_wrote_in_one_message_is_overwritten(
+    page: Any, monkeypatch: Any
+) -> None:
+    sent: set[str] = set()
+
+    def send(data: Any, *_: Any, **__: Any) -> None:
+        sent.update(data["state"] if data["method"] == "update" else ())
+
+    monkeypatch.setattr(page.explorer.comm, "send", send)
+    selection = {"node": "lv1", "side": "current"}
+    written = {"selection": selection, "tab": "Schedule", "hasScript": True, "search": "add"}
+    page.explorer.set_state(written)
+    assert "scripts" in sent
+    assert not sent & written.keys()
+
+
+def test_what_is_done_while_another_thread_shows_something_is_not_lost(
+    page: Any, monkeypatch: Any
+) -> None:
+    begun, first = threading.Event(), threading.current_thread()
+
+    def send(data: Any, *_: Any, **__: Any) -> None:
+        is_told = data["method"] == "update" and threading.current_thread() is first
+        if is_told and not begun.is_set():
+            begun.set()
+            other.join(0.3)  # it may not act before this has been shown
+
+    def act() -> None:
+        begun.wait(10)
+        page.explorer.set_state({"tab": "Schedule", "search": "add"})
+        send_message(page.explorer, {"action": "Rename", "stage": "1", "label": "lowered"})
+
+    monkeypatch.setattr(page.explorer.comm, "send", send)
+    other = threading.Thread(target=act)
+    other.start()
+    page.select("lv1")
+    other.join(10)
+    assert (page.state.tab, page.state.search) == ("Schedule", "add")
+    assert page.state.session.stage("1").label == "lowered"
 
 
 def test_the_text_alone_has_a_text(page: Any) -> None:

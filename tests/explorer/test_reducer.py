@@ -62,6 +62,7 @@ def every_action(session):
         *(actions.SetLimit("seconds", 3.0), actions.Look(actions.Checkout("1"))),
         actions.Show(state, state),
         *(actions.SetField("search", "add"), actions.SetField("prim_func", "add")),
+        actions.Write((actions.SetField("search", "add"), actions.Select("called"))),
         *(actions.Focus("fused"), actions.Focus("twice"), actions.Select("called")),
         *(actions.Select("called", "reference"), actions.Toggle("called"), actions.ToggleAll(True)),
         *(actions.ShowCopy("repeat:lv", 1), actions.CompareCopies("lv", 0, 1)),

@@ -145,7 +145,7 @@ def test_what_is_known_of_a_selected_node_does_not_wait_for_its_history(explorer
     monkeypatch.setattr(selected_node, "node_history", slow)
 
     async def kernel():
-        explorer.selection = {"node": "lv0", "side": "current"}
+        explorer.set_state({"selection": {"node": "lv0", "side": "current"}})
         await until(lambda: explorer.details["code"])
         assert not explorer.details["history"]
         go.set()

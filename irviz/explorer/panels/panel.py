@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import anywidget
@@ -162,8 +163,8 @@ class FieldError(IrvizError, ValueError):
 class ReadersChanges:
     """Passes on the user's changes, but not those made by irviz."""
 
-    def __init__(self) -> None:
-        self.are_paused = False
+    def __init__(self, lock: RLock) -> None:
+        self._lock, self.are_paused = lock, False
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -178,8 +179,9 @@ class ReadersChanges:
         """Return an observer that gives a function each new value."""
 
         def changed(change: Any) -> None:
-            if not self.are_paused:
-                act(change.new)
+            with self._lock:  # another thread may be setting traits
+                if not self.are_paused:
+                    act(change.new)
 
         return changed
 
@@ -198,7 +200,7 @@ class Panel(ABC):
     def __init__(self, store: Store) -> None:
         self._store = store
         self._shown: tuple[object, ...] | None = None
-        self.changes = ReadersChanges()
+        self.changes = ReadersChanges(store.runner.lock)
 
     @property
     def state(self) -> State:

@@ -1,9 +1,11 @@
 """The controls of the panels' forms."""
 
+import threading
+
 import ipywidgets as widgets
 import pytest
 
-from irviz.explorer.panels.panel import offer
+from irviz.explorer.panels.panel import ReadersChanges, offer
 
 
 @pytest.mark.parametrize("control", [widgets.Dropdown, widgets.Select])
@@ -14,3 +16,16 @@ def test_what_is_offered_and_what_is_chosen_reach_the_browser_together(control, 
     offer(menu, [("–", ""), ("1  LegalizeOps", "1")], "1")
     assert messages == [["_options_labels", "index"]]
     assert menu.value == "1"
+
+
+def test_what_the_user_changes_while_another_thread_sets_widgets_is_passed_on():
+    lock, field, taken = threading.RLock(), widgets.Text(), []
+    changes = ReadersChanges(lock)
+    field.observe(changes.to(taken.append), "value")
+    user = threading.Thread(target=setattr, args=(field, "value", "typed"))
+    with lock, changes.paused():
+        user.start()
+        user.join(0.2)
+        assert not taken
+    user.join()
+    assert taken == ["typed"]

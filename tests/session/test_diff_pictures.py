@@ -395,3 +395,40 @@ def covered(figure):
 
 def at(shape):
     return float(shape.get("x")), float(shape.get("y"))
+
+
+class Norm(nn.Module):
+    """A batch_norm, of whose three elements one is used."""
+
+    def __init__(self):
+        for name in ("gamma", "beta", "mean", "var"):
+            setattr(self, name, nn.Parameter((8,), "float32"))
+
+    def forward(self, x):
+        weights = (one._expr for one in (self.gamma, self.beta, self.mean, self.var))
+        return nn.op.wrap_nested(relax.op.nn.batch_norm(x._expr, *weights, axis=1), "norm")[0]
+
+
+class Norms(nn.Module):
+    def __init__(self):
+        self.norms = nn.ModuleList([Norm() for _ in range(14)])
+
+    def forward(self, x: nn.Tensor):
+        for norm in self.norms:
+            x = nn.op.relu(norm(x))
+        return x
+
+
+def test_elements_of_a_result_that_a_pass_removes_are_drawn():
+    mod, _ = Norms().export_tvm({"forward": {"x": nn.spec.Tensor((2, 8), "float32")}})
+    before = Session(mod, function="forward")
+    after = before.apply("DeadCodeElimination")
+    (diff,) = after.diff("0").functions
+    sides = side_graphs(union_graph(diff.graphs, (diff.nodes,)), Expansion(every=True)).sides
+    drawn = [
+        [node.id for node in side.graph.nodes if node.kind is NodeKind.TUPLE_GET_ITEM]
+        for side in sides
+    ]
+    assert drawn == [["norm_1", "norm_2"], []], "the copy of the layer that is drawn"
+    assert [side.graph["norm"].item.id for side in sides] == ["norm_0", "norm_0"]
+    assert not problems_of(diff, Expansion(every=True))

@@ -78,7 +78,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     }
     runs -= {*expansion.opened, *(runs if expansion.every else ())}
     expansion = replace(expansion, closed=expansion.closed | runs)
-    visible = visible_graph(tree, expansion, MOST_NODES, separate=_changed_inputs(union))
+    visible = visible_graph(tree, expansion, MOST_NODES, separate=_changed_parts(union))
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")
         if region.kind is RegionKind.REPEAT
@@ -90,13 +90,17 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     return SideGraphs(visible.graph, sides)
 
 
-def _changed_inputs(union: UnionGraph) -> frozenset[str]:
-    """Return the inputs that not all stages have as parameters of one type."""
+_PARTS = (*INPUT_KINDS, NodeKind.TUPLE_GET_ITEM)
+"""Nodes that may be drawn as part of a call."""
+
+
+def _changed_parts(union: UnionGraph) -> frozenset[str]:
+    """Return the inputs and elements of results that not all stages have, of one kind and type."""
     looks: dict[NodeId, set[tuple[NodeKind, str]]] = {}
     stages: Counter[NodeId] = Counter()
     for stage, places in zip(union.stages, union.nodes, strict=True):
         for node in stage.nodes:
-            if node.kind in INPUT_KINDS and node.id in places:
+            if node.kind in _PARTS and node.id in places:
                 leaf = places[node.id]
                 looks.setdefault(leaf, set()).add((node.kind, node.type_label))
                 stages[leaf] += 1
@@ -232,9 +236,14 @@ class _Side:
     def _own(
         self, node_id: NodeId, held: Mapping[NodeId, Sequence[Node]], region: int | None
     ) -> Node:
-        """Return a node of this stage in a region, with the weights that are lines in it."""
-        weights = [one for one in held[node_id] if one.kind in INPUT_KINDS and one.id != node_id]
-        return self.stage[node_id]._replace(region=region, weights=tuple(map(weight_line, weights)))
+        """Return a node of this stage in a region, with what is drawn as part of it."""
+        parts = [one for one in held[node_id] if one.id != node_id]
+        weights = (weight_line(one) for one in parts if one.kind in INPUT_KINDS)
+        used = self.stage.leaving.keys() | self.stage.outputs
+        items = (one for one in parts if one.kind is NodeKind.TUPLE_GET_ITEM and one.id in used)
+        return self.stage[node_id]._replace(
+            region=region, weights=tuple(weights), item=next(items, None)
+        )
 
     def _group(self, group: Node, nodes: Sequence[Node]) -> Node:
         """Return the group as it is in this stage, which has these nodes of it."""

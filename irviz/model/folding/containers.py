@@ -449,7 +449,11 @@ def _step_layers(bound: BoundNodes) -> list[Layer]:
     layers = [common_layer(node.layers) for node in bound.nodes]
     for output in bound.graph.outputs:
         step = bound.at.get(output, -1)
-        if bound.renamed(step) is not None:
+        if (
+            step >= 0
+            and bound.nodes[step].kind is NodeKind.VALUE
+            and bound.renamed(step) is not None
+        ):
             layers[step] = common_layer(layers)
     return layers
 

@@ -267,14 +267,16 @@ def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, .
 def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expansion:
     """Expand all containers around a node, and show the copies that it is in.
 
-    A weight is then a node of its own, and no line in the call that uses it.
+    A weight is then a node of its own, and no line in the call that uses it; likewise an element of
+    a call's result.
     """
     step = _step(tree, node_id)
     for place in container_path(tree, step) if step is not None else ():
         expansion = expansion.open(place.container.id)
         if place.container.copies > 1:
             expansion = expansion.show_copy(place.container.id, place.copy)
-    return expansion if node_id in tree.bound.at else expansion.open(node_id)
+    is_part = node_id not in tree.bound.at or tree.bound.renamed(tree.bound.at[node_id]) is not None
+    return expansion.open(node_id) if is_part else expansion
 
 
 def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:

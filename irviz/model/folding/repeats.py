@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.limits import MIN_REPEAT
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Node, NodeId, NodeKind, Resolution
+from irviz.model.graph.graph import (
+    CALL_AND_OPERATOR_KINDS,
+    INPUT_KINDS,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Resolution,
+)
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
 _OF_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
@@ -73,12 +81,22 @@ class BoundNodes:
         )
 
     def renamed(self, step: int) -> int | None:
-        """Return the step that a step is only another name of, None for any other step."""
-        is_result = step >= 0 and self.nodes[step].id in self.graph.outputs
-        if not is_result or self.nodes[step].kind is not NodeKind.VALUE:
+        """Return the step that a step is only another name of, None for any other step.
+
+        It is another name of a result of the function, or an element of a call's result of which
+        at most one element is used, such as the first of `batch_norm`.
+        """
+        sources = [operand.step for operand in self.operands[step]] if step >= 0 else []
+        if len(sources) != 1 or sources[0] < 0:
             return None
-        sources = [operand.step for operand in self.operands[step]]
-        return sources[0] if len(sources) == 1 and sources[0] >= 0 else None
+        node, source = self.nodes[step], self.nodes[sources[0]]
+        if node.kind is NodeKind.TUPLE_GET_ITEM and source.kind in CALL_AND_OPERATOR_KINDS:
+            users = [self.at[edge.target] for edge in self.graph.leaving[source.id]]
+            are_items = all(self.nodes[one].kind is node.kind for one in users)
+            is_one = are_items and sum(self.last[one] > one for one in users) <= 1
+            return sources[0] if is_one else None
+        is_result = node.kind is NodeKind.VALUE and node.id in self.graph.outputs
+        return sources[0] if is_result else None
 
 
 def bound_nodes(graph: Graph) -> BoundNodes:

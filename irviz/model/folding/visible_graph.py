@@ -114,13 +114,16 @@ def visible_graph(
     *,
     separate: frozenset[str] = frozenset(),
 ) -> VisibleGraph:
-    """Return the graph to draw in place of the whole graph; `separate` weights are nodes of it.
+    """Return the graph to draw in place of the whole graph.
+
+    `separate` weights and elements of a call's result are nodes of it, and no part of the call.
 
     It has at most `limit` nodes, and at least `minimum` (up to MIN_NODES) if the expanded graph,
     with one copy of each repeat, has as many and the user collapsed nothing.
     """
     expansion = expansion or Expansion()
-    walk = _SceneBuilder(tree, expansion, expanded_containers(tree, expansion, limit, minimum))
+    is_open = expanded_containers(tree, expansion, limit, minimum)
+    walk = _SceneBuilder(tree, expansion, is_open, separate)
     scene, uses = walk.scene, walk.uses()
     more = 0 if expansion.closed or expansion.every is False else minimum - len(scene.items)
     room = limit - len(scene.items)
@@ -161,12 +164,19 @@ def visible_graph(
 class _SceneBuilder:
     """Builds the scene from the expanded containers, outermost first."""
 
-    def __init__(self, tree: ContainerTree, expansion: Expansion, is_open: Collection[str]) -> None:
+    def __init__(
+        self,
+        tree: ContainerTree,
+        expansion: Expansion,
+        is_open: Collection[str],
+        separate: frozenset[str],
+    ) -> None:
         self.scene = DrawnBindings(tree.bound, list(range(len(tree.bound.nodes))))
         self.repeats: list[OpenRepeat] = []  # the outer ones first
         self._expansion, self._is_open = expansion, is_open
         self._aliases: set[int] = set()
         self._has_layers = tree.has_layers
+        self._separate = separate.union(expansion.opened)
         self._show(tree.root, 0, None)
 
     def _show(self, container: Container, offset: int, frame: int | None) -> None:
@@ -186,13 +196,18 @@ class _SceneBuilder:
     def _show_step(self, step: int, frame: int | None) -> None:
         """Add a step, unless it is another name of a value that is shown."""
         scene = self.scene
-        made = scene.bound.renamed(step) if self._has_layers else None
+        node = scene.bound.nodes[step]
+        is_alone = not self._has_layers or node.id in self._separate
+        made = None if is_alone else scene.bound.renamed(step)
         item = None if made is None else scene.item_at.get(scene.same[made])
         if item is None:
             item = len(scene.items)
-            scene.items.append(scene.bound.nodes[step]._replace(region=frame))
+            scene.items.append(node._replace(region=frame))
         else:
             self._aliases.add(step)
+            is_used = node.kind is NodeKind.TUPLE_GET_ITEM and scene.bound.last[step] > step
+            if is_used and item not in scene.groups:
+                scene.items[item] = scene.items[item]._replace(item=node)
         scene.item_at[step] = item
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:

@@ -111,6 +111,7 @@ class Node(NamedTuple):
         flops: Its floating-point operations, None if unknown.
         weights: The parameters that are drawn as lines in it: what is left of their names, and
             their shapes.
+        item: The node for the only used element of its value, if that is drawn as part of it.
     """
 
     id: NodeId
@@ -131,6 +132,7 @@ class Node(NamedTuple):
     layers: tuple[Layer, ...] = ()
     flops: float | None = 0.0
     weights: tuple[str, ...] = ()
+    item: Node | None = None
 
     @property
     def type_label(self) -> str:

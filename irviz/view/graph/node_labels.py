@@ -139,7 +139,12 @@ def _operators(count: str) -> str:
 
 
 def value_label(node: Node) -> str:
-    """Return the name and type of a node's value; the name is shortened first, then the type."""
+    """Return the name and type of a node's value; the name is shortened first, then the type.
+
+    Of a call with which an element of its value is drawn, they are those of the element.
+    """
+    if node.item:
+        return value_label(node.item)
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
     room = max(MAX_CHARACTERS - len(node.type_label) - 2, _LEAST_NAME)
     name = shorten_name(node.name, room if node.type_label else MAX_CHARACTERS) if has_name else ""

@@ -12,10 +12,11 @@ from irviz.model.folding.containers import (
     group_facts,
     layer_titles,
 )
-from irviz.model.folding.expansion import Expansion, expanded_containers
+from irviz.model.folding.expansion import Expansion, expanded_containers, reveal
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind
 from irviz.model.graph.layers import with_layers
+from irviz.view.graph.node_labels import value_label
 
 MODEL = LayerPart("model", "Model")
 
@@ -27,9 +28,9 @@ class Model:
         self.text, self.layers, self.around = graphs.Text(), {}, (MODEL,)
         self.here = self.text.param("x")
 
-    def step(self, op, *operands, weights=0, type_="Tensor[(1, 4)]"):
+    def step(self, op, *operands, weights=0, type_="Tensor[(1, 4)]", kind=NodeKind.OPERATOR):
         own = [self.text.param(type_="Tensor[(4, 4)]") for _ in range(weights)]
-        node = self.text.step(op, *(operands or (self.here,)), *own, type_=type_)
+        node = self.text.step(op, *(operands or (self.here,)), *own, type_=type_, kind=kind)
         self.layers[node] = (self.around,)
         self.here = node
         return node
@@ -130,6 +131,39 @@ def test_what_a_model_returns_is_what_its_last_layer_gives_by_whatever_name(grap
     assert shown.where(result) == shown.where(last)
     assert shown.graph.outputs == (shown.where(last),)
     assert all(region.name.startswith("fc0–39 ×40") for region in shown.graph.regions)
+
+
+def with_elements(graphs, used):
+    """Return a model of 12 calls with three elements each, and the ids of the first call's."""
+    model, first = Model(graphs), []
+
+    def norm():
+        call = model.step("batch_norm", weights=2)
+        elements = [model.step("", call, kind=NodeKind.TUPLE_GET_ITEM) for _ in range(3)]
+        model.step("sum", *elements[:used])
+        first.append((call, *elements))
+
+    for index in range(12):
+        model.layer(f"bn{index}", "Norm", norm)
+    return container_tree(model.graph()), first[0]
+
+
+def test_the_only_used_element_of_a_result_is_part_of_the_call_and_a_node_if_it_is_revealed(graphs):
+    tree, (call, *elements) = with_elements(graphs, used=1)
+    opened = reveal(tree, Expansion(), call)
+    shown = visible_graph(tree, opened)
+    assert [shown.where(one) for one in elements] == [call] * 3
+    assert value_label(shown.graph[call]) == f"{elements[0]}: Tensor[(1, 4)]"
+    (after,) = (edge.target for edge in shown.graph.leaving[call])
+    assert shown.graph[after].callee == "sum"
+    shown = visible_graph(tree, reveal(tree, opened, elements[2]))
+    assert [shown.where(one) for one in elements] == [call, call, elements[2]]
+
+
+def test_elements_of_which_several_are_used_are_nodes(graphs):
+    tree, (call, *elements) = with_elements(graphs, used=2)
+    shown = visible_graph(tree, reveal(tree, Expansion(), call))
+    assert [shown.where(one) for one in elements] == elements
 
 
 def test_a_result_whose_value_stands_behind_it_is_drawn(graphs):

@@ -45,6 +45,7 @@ from irviz.runtime.run import TraceRequest
 from irviz.safe_files import atomic_write, target_path
 from irviz.session.opened_file_limits import limited_together
 from irviz.session.session import Session
+from irviz.session.stage_cache import source_notes
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
@@ -327,9 +328,11 @@ def _searched(
         graph = None if state.reference else graph_or_none(state.stage, state.function)
         if graph is not None:
             nodes = [node for node in graph.nodes if node.id in drawn[scene_key(state)]]
+            notes = source_notes(state.stage, state.function)
+            texts = (search_text(node, notes.get(node.id, "")) for node in nodes)
             found[scene_key(state)] = [
-                {"node": str(node.id), "text": search_text(node), "line": visible(line)}
-                for node, line in zip(nodes, found_lines(nodes), strict=True)
+                {"node": str(node.id), "text": visible(text), "line": visible(line)}
+                for node, text, line in zip(nodes, texts, found_lines(nodes), strict=True)
             ]
     return found
 

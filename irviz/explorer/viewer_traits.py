@@ -22,18 +22,25 @@ from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_r
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents
-from irviz.model.graph.graph import MOST_FOUND, Node, search_nodes
+from irviz.model.graph.graph import (
+    MOST_FOUND,
+    Node,
+    search_nodes,
+    search_text,
+    with_match,
+)
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
+from irviz.session.stage_cache import source_notes
 from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL
 from irviz.units import format_duration
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.node_details import module_html, value_html
 from irviz.view.run_results import comparison_summary
-from irviz.view.svg_primitives import visible
+from irviz.view.svg_primitives import shorten, visible
 from irviz.view.theme import STYLES
 
 _MOST_FUNCTIONS = 2000
@@ -215,7 +222,7 @@ def found_nodes(state: State) -> schema.Found:
     """Return the nodes that match the words, those of the current function first."""
     words = state.search.strip()
     others = [name for name in state.session.functions if name != state.function]
-    matches: list[tuple[str, Node]] = []
+    matches: list[tuple[str, Node, str]] = []
     errors: list[str] = []
     shown = [state.function] if state.function in state.session.functions else []
     for function in (*shown, *others[:_MOST_SEARCHED]) if words else ():
@@ -223,14 +230,22 @@ def found_nodes(state: State) -> schema.Found:
         if isinstance(graph, Exception):  # the other functions can be searched
             errors.append(visible(f"{function!r} cannot be searched: {graph}"))
         else:
-            matches += [(function, graph[node_id]) for node_id in search_nodes(graph, words)]
+            notes = source_notes(state.stage, function)
+            matches += [
+                (function, graph[node_id], search_text(graph[node_id], notes.get(node_id, "")))
+                for node_id in search_nodes(graph, words, notes)
+            ]
     first = matches[:MOST_FOUND]
-    lines = found_lines([node for _, node in first])
+    lines = found_lines([node for _, node, _ in first])
     return {
         "words": state.search,
         "nodes": [
-            {"function": function, "node": str(node.id), "line": visible(line)}
-            for (function, node), line in zip(first, lines, strict=True)
+            {
+                "function": function,
+                "node": str(node.id),
+                "line": visible(with_match(line, text, words)),
+            }
+            for (function, node, text), line in zip(first, lines, strict=True)
         ],
         "count": len(matches),
         "errors": errors,
@@ -244,7 +259,7 @@ def found_lines(nodes: Sequence[Node]) -> list[str]:
             node.id,
             node.callee.removeprefix("relax.") or STYLES[node.kind].name,
             layers_label(node),
-            node.type_label,
+            shorten(node.type_label),
         )
         for node in nodes
     ]

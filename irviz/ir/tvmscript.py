@@ -173,24 +173,26 @@ def source_lines(function: relax.Function) -> Mapping[NodeId, tuple[str, int]]:
     """Return the file and line where each node was written, as far as they are known.
 
     They are told by the spans of bindings, or of their values: TVMScript that is parsed from a file
-    has spans, and so has what irviz imports from torch.
+    has spans, and so has what irviz imports. A node that was imported from ONNX has the operator
+    and the name that it has there, and the line 0.
     """
     ids = identify(function)
     found: dict[NodeId, tuple[str, int]] = {}
     for var, binding in definitions((), function.body):
         span = binding and (binding.span or getattr(binding.value, "span", None))
         if span is not None and not span.source_name.name.startswith("<"):  # as <string> does
-            found[ids[var]] = PurePath(span.source_name.name).name, span.line
+            name, line = span.source_name.name, span.line
+            found[ids[var]] = (PurePath(name).name if line else name), line
     return found
 
 
 def source_words(places: Iterable[tuple[str, int]]) -> str:
-    """Return the words for files and lines, such as `model.py, lines 23, 24`."""
+    """Return the words for files and lines, such as `model.py, lines 23, 24`; 0 is no line."""
     found: dict[str, dict[int, None]] = {}
     for file, line in places:
-        found.setdefault(file, {})[line] = None
+        found.setdefault(file, {}).update({line: None} if line else {})
     return "; ".join(
-        f"{file}, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+        f"{file}, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}" if lines else file
         for file, lines in found.items()
     )
 

@@ -15,12 +15,17 @@ import tvm_ffi
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
-from irviz.ir.tvmscript import source_lines, source_words
+from irviz.ir.tvmscript import source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
 from irviz.session.shared_layout import chain
-from irviz.session.stage_cache import graph_of, kept_by_stage, layered_graph, script_of
+from irviz.session.stage_cache import (
+    graph_of,
+    layered_graph,
+    script_of,
+    source_lines_of,
+)
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage, StageTree
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
@@ -69,7 +74,7 @@ class HistoryStep:
         In the first stage, this is where the nodes were written, such as `model.py, line 23`.
         """
         if not self.diffs:
-            written = _source_lines(self.stage, self.function)
+            written = source_lines_of(self.stage, self.function)
             return source_words(written[node] for node in self.nodes if node in written)
         words = []
         for change in self.changes:
@@ -234,11 +239,6 @@ def _beside(
         return (NodeDiff(change, *sides),), name
     diffs = {id(one): one for node in place.nodes for one in found.by_node.get(node, ())}
     return tuple(diffs.values()), found.function
-
-
-@kept_by_stage
-def _source_lines(stage: Stage, name: str) -> Mapping[NodeId, tuple[str, int]]:
-    return source_lines(stage.module[name])
 
 
 def is_same_function(before: Stage, after: Stage, name: str) -> bool:

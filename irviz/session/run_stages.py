@@ -11,7 +11,7 @@ import numpy as np
 from irviz.errors import CancelledRunError, RunError, UntrustedError
 from irviz.ir.framework_calls import CANNOT
 from irviz.ir.module_functions import drawable_functions
-from irviz.ir.tvmscript import source_lines, source_words
+from irviz.ir.tvmscript import source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
 from irviz.model.runs.array_diff import summarise
@@ -38,6 +38,7 @@ from irviz.session.stage_cache import (
     inlined_graph,
     layered_graph,
     node_correspondence,
+    source_lines_of,
 )
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
@@ -130,7 +131,7 @@ def _places_of_calls(stage: Stage, function: str) -> Iterator[None]:
             ]
         if not calls:
             raise
-        lines = source_lines(stage.module[function])
+        lines = source_lines_of(stage, function)
         layers = dict.fromkeys(layer_name(one) for node in calls for one in node.layers)
         words = [
             ", ".join(node.id for node in calls),

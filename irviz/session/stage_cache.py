@@ -27,7 +27,7 @@ from irviz.ir.module_functions import (
 )
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.symbolic_shapes import symbolic_sizes
-from irviz.ir.tvmscript import Script, script
+from irviz.ir.tvmscript import Script, script, source_lines, source_words
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
@@ -316,6 +316,19 @@ def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic
         return None
     array.setflags(write=False)
     return array
+
+
+@kept_by_stage
+def source_lines_of(stage: Stage, function: str) -> Mapping[NodeId, tuple[str, int]]:
+    """Return where each node was written, as far as that is known; see `source_lines`."""
+    found = function_named(stage.module, function)
+    return source_lines(found) if isinstance(found, relax.Function) else {}
+
+
+@kept_by_stage
+def source_notes(stage: Stage, function: str) -> Mapping[NodeId, str]:
+    """Return the words for where each node was written, such as `model.py, line 23`."""
+    return {node: source_words([place]) for node, place in source_lines_of(stage, function).items()}
 
 
 def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:

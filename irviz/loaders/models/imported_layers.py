@@ -97,6 +97,29 @@ def onnx_layers(
     return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
 
 
+def onnx_source_lines(
+    mod: ir.IRModule, graph: onnx.GraphProto, values: Mapping[str, Any]
+) -> Mapping[NodeId, tuple[str, int]]:
+    """Return the operator and name in ONNX of the bindings of an imported module, and the line 0.
+
+    `values` maps each value of the graph to what it was imported as.
+    """
+    found = [
+        ((f"{node.op_type} {node.name or output}", 0), one)
+        for node in graph.node
+        for output in node.output
+        for one in _results(values.get(output))
+    ]
+    bound = definitions((), mod["main"].body)
+    ids = identify(mod["main"])
+    items = {
+        ids[var]
+        for var, binding in bound
+        if isinstance(getattr(binding, "value", None), relax.TupleGetItem)
+    }
+    return {one: told for one, told in by_binding(mod["main"], found).items() if one not in items}
+
+
 def tflite_layers(mod: ir.IRModule, values: Mapping[str, ir.Expr]) -> LayersByNode:
     """Return the layers of the bindings of a module that was imported from TensorFlow Lite.
 

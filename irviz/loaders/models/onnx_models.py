@@ -26,6 +26,7 @@ from irviz.ir.framework_calls import (
     emitted_call,
     written_arguments,
 )
+from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import (
     Loaded,
@@ -36,7 +37,7 @@ from irviz.loaders.loaded_model import (
     missing_advice,
     opaque_note,
 )
-from irviz.loaders.models.imported_layers import onnx_layers
+from irviz.loaders.models.imported_layers import onnx_layers, onnx_source_lines
 from irviz.loaders.models.mended_calls import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
@@ -112,7 +113,9 @@ def _imported(
     values = importer._nodes.items()  # where the importer keeps them
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
     layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
+    written = onnx_source_lines(mod, model.graph, importer._nodes)
     mod, notes = mend(mod)
+    mod = with_source_lines(mod, "main", written)
     if computed:
         notes = (computed_note(computed, EVALUATOR), *notes)
     if opaque:

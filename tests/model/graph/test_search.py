@@ -16,6 +16,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     search_nodes,
     search_text,
+    with_match,
 )
 
 PAGE = Path(viewer.__file__).parent
@@ -69,7 +70,8 @@ def _names(found):
     return found.name.casefold(), found.callee.casefold().removeprefix("relax.")
 
 
-NODES, FOUND = json.loads((PAGE / "tests" / "search_cases.json").read_text("utf-8")).values()
+CASES = json.loads((PAGE / "tests" / "search_cases.json").read_text("utf-8"))
+NODES, FOUND = CASES["nodes"], CASES["cases"]
 
 
 @pytest.mark.parametrize(("words", "found"), FOUND)
@@ -82,14 +84,20 @@ def test_the_page_looks_for_words_in_the_same_text():
     assert [search_text(node(*one[:4])) for one in NODES] == [one[4] for one in NODES]
 
 
-def test_a_node_is_found_by_its_layer_and_by_its_attributes():
+@pytest.mark.parametrize(("line", "text", "words", "shown"), CASES["lines"])
+def test_what_was_found_by_words_that_are_not_shown_shows_them(line, text, words, shown):
+    assert with_match(line, text, words) == shown
+
+
+def test_a_node_is_found_by_its_layer_and_attributes_and_by_where_it_was_written():
     layer = (LayerPart("layer3", "Sequential"), LayerPart("0", ""), LayerPart("conv1", "Conv2d"))
     conv = node("lv13", "relax.nn.conv2d")._replace(
         layers=(layer,), attributes=(("strides", "(2, 2)"),)
     )
     whole = graph(node("lv12", "relax.nn.conv2d"), conv)
-    for words in ("layer3.0.conv1", "Layer3 conv2d", "strides=(2,"):
-        assert search_nodes(whole, words) == ("lv13",)
+    notes = {NodeId("lv13"): "Conv /layer3/Conv"}
+    for words in ("layer3.0.conv1", "Layer3 conv2d", "strides=(2,", "strides=2", "/layer3/conv"):
+        assert search_nodes(whole, words, notes) == ("lv13",)
 
 
 def test_nothing_is_found_where_there_are_no_nodes():

@@ -11,7 +11,7 @@ import type {
   ViewerMessage,
   ViewerTraits,
 } from "./schema";
-import { searchNodes } from "./search_nodes";
+import { searchNodes, withMatch } from "./search_nodes";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
   ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "ToggleAll", "Say"] as const),
@@ -160,9 +160,11 @@ export function fileHost(recording: Recording): Host {
     const nodes = [shown, ...names].flatMap((name) => {
       const key = keyOf({ function: name, stage, reference: "" });
       const found = searchNodes(recording.searched[key] ?? [], words);
-      return found.map(({ node, line }) => ({ function: name, node, line }));
+      return found.map((node) => ({ name, node }));
     });
-    const listed = nodes.slice(0, recording.mostFound);
+    const listed = nodes
+      .slice(0, recording.mostFound)
+      .map(({ name, node }) => ({ function: name, node: node.node, line: withMatch(node, words) }));
     change("found", { words: words.trim(), nodes: listed, count: nodes.length, errors: [] });
   }
 

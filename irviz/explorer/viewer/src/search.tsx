@@ -82,7 +82,7 @@ export function Search({ state }: { state: State }) {
         type="search"
         role="combobox"
         placeholder="Find a node  /"
-        title="Find a name, operator, callee or shape (/)"
+        title="Find a name, operator, layer, attribute or shape (/)"
         aria-label="Find a node"
         aria-expanded={isShown}
         aria-controls={id}

@@ -2,16 +2,38 @@
 
 import type { SearchedNode } from "./schema";
 
+/** Return a text in lower case, and then without brackets before lists. */
+const searched = (text: string) => {
+  const lower = text.toLowerCase();
+  return `${lower}\n${lower.replace(/=[([]/g, "=")}`;
+};
+
+const termsOf = (words: string) =>
+  words
+    .toLowerCase()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => word.replace(/^relax\./, ""));
+
 /** Return the nodes with every word; those come first whose name or callee the first word begins. */
 export function searchNodes(nodes: readonly SearchedNode[], words: string): SearchedNode[] {
-  const split = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const [first, ...others] = split.map((word) => word.replace(/^relax\./, ""));
+  const [first, ...others] = termsOf(words);
   if (first === undefined) return [];
-  const rank = ({ text }: SearchedNode) => {
+  const rank = (text: string) => {
     const names = text.split("\n").slice(0, 2);
     return names.includes(first) ? 0 : names.some((name) => name.startsWith(first)) ? 1 : 2;
   };
   return nodes
+    .map((node) => ({ node, text: searched(node.text) }))
     .filter(({ text }) => [first, ...others].every((word) => text.includes(word)))
-    .sort((one, other) => rank(one) - rank(other));
+    .sort((one, other) => rank(one.text) - rank(other.text))
+    .map(({ node }) => node);
+}
+
+/** Return what is shown of a node that was found, with the lines of its text that have other words. */
+export function withMatch({ line, text }: SearchedNode, words: string): string {
+  const shown = searched(line);
+  const other = termsOf(words).filter((word) => !shown.includes(word));
+  const more = text.split("\n").filter((one) => other.some((word) => searched(one).includes(word)));
+  return [line, ...more].join("  ");
 }

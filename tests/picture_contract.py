@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.graph.graph import NodeKind, RegionKind
+from irviz.model.graph.graph import NodeKind, RegionKind, Resolution
 
 _TOLERANCE = 1.5
 _VALUE = 24.0
@@ -192,13 +192,22 @@ def _around(graph, region):
 
 
 def _members(graph):
-    """Return the nodes inside of each region that has any, by its index."""
+    """Return the nodes inside of each region that has any and a frame, by its index."""
     found = {}
     for node in graph.nodes:
         for region in _around(graph, node.region):
             if graph.regions[region].kind is not RegionKind.BINDING_BLOCK:
                 found.setdefault(region, set()).add(str(node.id))
-    return found
+    return {at: inside for at, inside in found.items() if not _is_one_call(graph, at, inside)}
+
+
+def _is_one_call(graph, region, inside):
+    """Tell whether a region is a layer that is drawn as the only call in it."""
+    if graph.regions[region].kind is not RegionKind.LAYER or len(inside) != 1:
+        return False
+    (only,) = (node for node in graph.nodes if str(node.id) in inside)
+    is_call = bool(only.callee) and only.kind is not NodeKind.GROUP
+    return is_call and only.region == region and only.resolution is not Resolution.FUNCTION
 
 
 def _frames(picture, graph):

@@ -23,6 +23,9 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.session import Session
+from irviz.session.stage_view import ViewState, stage_view
+from irviz.view.graph.graph_figure import place_graph
+from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.svg_primitives import Rect, text_rect
 from irviz.view.theme import THEMES
 from tests.constructs import construct
@@ -432,3 +435,26 @@ def test_elements_of_a_result_that_a_pass_removes_are_drawn():
     assert drawn == [["norm_1", "norm_2"], []], "the copy of the layer that is drawn"
     assert [side.graph["norm"].item.id for side in sides] == ["norm_0", "norm_0"]
     assert not problems_of(diff, Expansion(every=True))
+
+
+def test_a_layer_of_one_call_has_no_frame_and_its_button_is_at_the_call():
+    class Ends(Norms):
+        def __init__(self):
+            super().__init__()
+            self.last = Norm()
+
+        def forward(self, x: nn.Tensor):
+            return self.last(super().forward(x))
+
+    mod, _ = Ends().export_tvm({"forward": {"x": nn.spec.Tensor((2, 8), "float32")}})
+    every = ViewState(choices=Expansion(every=True))
+    view = stage_view(Session(mod, function="forward").current, "forward", every)
+    placed = place_graph(view.graph, "up")
+    scene = SceneGeometry(view.graph, placed.layout, placed.direction)
+    ((layer, call),) = scene.lone.items()
+    shape = scene.shapes[call]
+    assert layer == "layer:last"
+    assert layer in view.closable
+    assert scene.toggles[layer] == (shape.right, shape.top)
+    assert view.graph[call].region not in scene.frames
+    assert view.figure().svg.count(f'data-toggle="{layer}"') == 1

@@ -28,6 +28,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     grouped,
     regions_around,
+    with_group_titles,
 )
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
@@ -211,6 +212,7 @@ class _Side:
             regions=self._regions(nodes, frames, held),
             outputs=tuple(outputs),
         )
+        graph = with_group_titles(graph)
         return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
 
     def _add(

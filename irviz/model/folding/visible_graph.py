@@ -29,6 +29,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
     regions_around,
+    with_group_titles,
 )
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import computing
@@ -156,9 +157,8 @@ def visible_graph(
     found = VisibleGraph(graph, tree, scene.same, places, walk.repeats)
     outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
-    return replace(
-        found, graph=replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
-    )
+    graph = replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
+    return replace(found, graph=with_group_titles(graph))
 
 
 class _SceneBuilder:

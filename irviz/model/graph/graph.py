@@ -112,6 +112,7 @@ class Node(NamedTuple):
         weights: The parameters that are drawn as lines in it: what is left of their names, and
             their shapes.
         item: The node for the only used element of its value, if that is drawn as part of it.
+        group: The title of an expanded layer that has no frame, as this node is all that it holds.
     """
 
     id: NodeId
@@ -133,6 +134,7 @@ class Node(NamedTuple):
     flops: float | None = 0.0
     weights: tuple[str, ...] = ()
     item: Node | None = None
+    group: str = ""
 
     @property
     def type_label(self) -> str:
@@ -310,6 +312,37 @@ def regions_around(regions: Sequence[Region], index: int | None) -> Iterator[int
     while index is not None:
         yield index
         index = regions[index].parent
+
+
+def lone_calls(graph: Graph) -> dict[int, NodeId]:
+    """Return the call that is all that a layer's region holds, by the index of the region.
+
+    Such a layer has no frame: it is drawn as its call.
+    """
+    if not any(region.kind is RegionKind.LAYER for region in graph.regions):
+        return {}
+    held: dict[int, list[Node]] = {}
+    for node in graph.nodes:
+        for index in regions_around(graph.regions, node.region):
+            held.setdefault(index, []).append(node)
+    return {
+        index: nodes[0].id
+        for index, nodes in held.items()
+        if len(nodes) == 1
+        and nodes[0].region == index
+        and graph.regions[index].kind is RegionKind.LAYER
+        and nodes[0].kind in CALL_AND_OPERATOR_KINDS
+        and nodes[0].resolution is not Resolution.FUNCTION  # it can be expanded itself
+    }
+
+
+def with_group_titles(graph: Graph) -> Graph:
+    """Return the graph with the titles of layers that are drawn as their calls."""
+    titles = {call: graph.regions[index].name for index, call in lone_calls(graph).items()}
+    if not titles:
+        return graph
+    nodes = (node._replace(group=titles.get(node.id, "")) for node in graph.nodes)
+    return graph.with_nodes([*nodes])
 
 
 # --- What a node does with the memory of its arguments -------------------------------------------

@@ -125,7 +125,7 @@ def draw_scene(
         is_removed = change == "removed"
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
-    _draw_nodes(picture, graph, scene, theme, openable or (), overlay, pale)
+    _draw_nodes(picture, graph, scene, theme, openable, overlay, pale)
     for index, frame in scene.frames.items():  # above the edges that cross the titles
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
@@ -155,12 +155,13 @@ def _draw_nodes(
     graph: Graph,
     scene: SceneGeometry,
     theme: Theme,
-    openable: Collection[str],
+    openable: Collection[str] | None,
     overlay: Overlay | None,
     pale: Collection[str],
 ) -> None:
     """Draw each node below the label of its value, and with its markers."""
     effects = effect_numbers(graph)
+    layers = {} if openable is None else {call: layer for layer, call in scene.lone.items()}
     for node in graph.nodes:
         if node.id in scene.used:
             outlet = scene.outlet(node.id)
@@ -173,7 +174,9 @@ def _draw_nodes(
             draw_effect_number(group, effects[node.id], rect, theme)
         if mark and mark.is_flagged:
             draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
-        if node.id in openable:
+        if node.id in layers:
+            draw_toggle(group, layers[node.id], scene.toggles[node.id], theme, is_open=True)
+        elif node.id in (openable or ()):
             draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
 
 

@@ -91,12 +91,13 @@ def note(node: Node) -> str:
 
 
 def lines(node: Node) -> list[str]:
-    """Return the small lines below the title: the note, the threads of a block, the weights."""
+    """Return the small lines below the title: the note, threads, the layer, the weights."""
     threads = dict(node.attributes).get("threads", "") if node.kind is NodeKind.BLOCK else ""
     weights = list(map(shorten_name, node.weights))
     if len(weights) > _MAX_WEIGHTS:
         weights[_MAX_WEIGHTS - 1 :] = [f"and {len(weights) - _MAX_WEIGHTS + 1} more weights"]
-    return list(filter(None, [note(node), shorten_name(threads, _MAX_THREADS), *weights]))
+    layer = group_title(node.group)
+    return list(filter(None, [note(node), shorten_name(threads, _MAX_THREADS), layer, *weights]))
 
 
 def _call(node: Node) -> str:

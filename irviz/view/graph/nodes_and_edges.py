@@ -19,6 +19,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    lone_calls,
 )
 from irviz.units import short_floats
 from irviz.view import svg_primitives as svg
@@ -76,7 +77,8 @@ def output_size() -> Size:
 
 def value_width(node: Node) -> float:
     """Return the width that the label of a node's value takes, beside the button of a group."""
-    margin = _VALUE_MARGIN + 2 * TOGGLE_RADIUS * (node.kind is NodeKind.GROUP)
+    has_button = node.kind is NodeKind.GROUP or bool(node.group)
+    margin = _VALUE_MARGIN + 2 * TOGGLE_RADIUS * has_button
     return svg.text_width(node_labels.value_label(node), node_labels.VALUE_SIZE) + margin
 
 
@@ -322,25 +324,29 @@ def cluster_contents(graph: Graph) -> dict[int | None, list[Node | int]]:
     """Return the nodes and the clusters that are directly inside each cluster.
 
     A cluster is named by the index of its region; None stands for the whole graph. Binding blocks
-    have no cluster: their contents belong to the region around them. Empty regions are left out.
+    and layers of a single call have no cluster: their contents belong to the region around them.
+    Empty regions are left out.
     """
     found: dict[int | None, list[Node | int]] = {}
     placed: set[int] = set()
+    lone = lone_calls(graph)
+
+    def cluster_of(region: int | None) -> int | None:
+        while region is not None and (
+            region in lone or graph.regions[region].kind is RegionKind.BINDING_BLOCK
+        ):
+            region = graph.regions[region].parent
+        return region
+
     for node in graph.nodes:
-        region = _cluster_of(graph, node.region)
+        region = cluster_of(node.region)
         found.setdefault(region, []).append(node)
         while region is not None and region not in placed:
             placed.add(region)
-            outer = _cluster_of(graph, graph.regions[region].parent)
+            outer = cluster_of(graph.regions[region].parent)
             found.setdefault(outer, []).append(region)
             region = outer
     return found
-
-
-def _cluster_of(graph: Graph, region: int | None) -> int | None:
-    while region is not None and graph.regions[region].kind is RegionKind.BINDING_BLOCK:
-        region = graph.regions[region].parent
-    return region
 
 
 def cluster_title(graph: Graph, index: int) -> str:
@@ -412,8 +418,9 @@ class SceneGeometry:
         edges: The graph's edges and those to its output, with their routes.
         output: The rectangle of the output, None if there is none.
         used: The nodes that an edge leaves.
-        toggles: Where the button of each node is or would be, and of each cluster that can be
-            collapsed, by their ids.
+        lone: The call that is all that an expanded layer holds, by the layer's id.
+        toggles: Where the button of each node is or would be, and of each cluster and layer that
+            can be collapsed, by their ids.
     """
 
     def __init__(self, graph: Graph, layout: Layout, direction: str) -> None:
@@ -441,6 +448,8 @@ class SceneGeometry:
         for index, frame in self.frames.items():
             if graph.regions[index].id:
                 self.toggles[graph.regions[index].id] = self._free_corner(frame.rect)
+        self.lone = {graph.regions[index].id: call for index, call in lone_calls(graph).items()}
+        self.toggles |= {layer: self.toggles[call] for layer, call in self.lone.items()}
 
     def _free_corner(self, frame: Rect) -> Point:
         """Return the place of a frame's button: its upper right corner, or left of edges there."""

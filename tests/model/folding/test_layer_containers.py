@@ -14,9 +14,9 @@ from irviz.model.folding.containers import (
 )
 from irviz.model.folding.expansion import Expansion, expanded_containers, reveal
 from irviz.model.folding.visible_graph import visible_graph
-from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind
+from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, lone_calls
 from irviz.model.graph.layers import with_layers
-from irviz.view.graph.node_labels import value_label
+from irviz.view.graph.node_labels import lines, value_label
 
 MODEL = LayerPart("model", "Model")
 
@@ -158,6 +158,22 @@ def test_the_only_used_element_of_a_result_is_part_of_the_call_and_a_node_if_it_
     assert shown.graph[after].callee == "sum"
     shown = visible_graph(tree, reveal(tree, opened, elements[2]))
     assert [shown.where(one) for one in elements] == [call, call, elements[2]]
+
+
+def test_a_layer_of_one_call_is_drawn_as_that_call_which_has_its_title(graphs):
+    model, calls = Model(graphs), []
+    for index in range(12):
+        make = lambda: calls.append(model.step("matmul", weights=1))  # noqa: E731
+        model.layer(f"fc{index}", "Linear", make)
+        model.step("sum", model.here)
+    tree = container_tree(model.graph())
+    opened = reveal(tree, Expansion(), calls[0])
+    shown = visible_graph(tree, opened).graph
+    assert [node.id for node in shown.nodes if node.group] == [calls[0]]
+    assert lines(shown[calls[0]])[0] == "fc0 · Linear"
+    assert lone_calls(shown) == {shown[calls[0]].region: calls[0]}
+    weight = tree.graph.entering[calls[0]][1].source
+    assert not lone_calls(visible_graph(tree, reveal(tree, opened, weight)).graph)
 
 
 def test_elements_of_which_several_are_used_are_nodes(graphs):

@@ -43,7 +43,7 @@ from irviz.model.runs.trace import NodeValue
 from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest
 from irviz.safe_files import atomic_write, target_path
-from irviz.session.opened_file_limits import limited_together
+from irviz.session.limited_operations import limited_together
 from irviz.session.session import Session
 from irviz.session.stage_cache import source_notes
 from irviz.transforms.stage import Stage

@@ -9,7 +9,7 @@ from irviz.errors import NotFoundError
 from irviz.explorer.state import Side, State, derived
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
-from irviz.session.opened_file_limits import limited
+from irviz.session.limited_operations import limited
 from irviz.session.run_overlays import trace_overlay
 from irviz.session.shared_layout import (
     ComparedViews,

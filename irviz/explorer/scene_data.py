@@ -34,7 +34,7 @@ from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, Regio
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.trace import Trace
-from irviz.session.opened_file_limits import limited
+from irviz.session.limited_operations import limited
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.shared_layout import ComparedViews
 from irviz.session.stage_cache import (

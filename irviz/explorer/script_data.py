@@ -21,8 +21,8 @@ from irviz.explorer.viewer.schema import (
 from irviz.ir import tvmscript as tvmscript_lines
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.numpy_program import heading, line_offsets, part_offsets, write_function
+from irviz.session.limited_operations import limited
 from irviz.session.node_history import blame
-from irviz.session.opened_file_limits import limited
 from irviz.session.stage_cache import script_of
 from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible

@@ -24,8 +24,8 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.trace import NodeValue, Trace
+from irviz.session.limited_operations import limited
 from irviz.session.node_history import HistoryStep, node_history
-from irviz.session.opened_file_limits import limited
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage

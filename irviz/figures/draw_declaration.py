@@ -1,4 +1,4 @@
-"""From a declaration to its pictures."""
+"""Draw the figures that a declaration describes."""
 
 from __future__ import annotations
 

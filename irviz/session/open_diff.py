@@ -10,8 +10,8 @@ from contextvars import copy_context
 from irviz.limits import OPERATION_SECONDS
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.read_in_worker import Reader, reader
+from irviz.session.limited_operations import limited
 from irviz.session.open_session import is_session, load, split_stage
-from irviz.session.opened_file_limits import limited
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import INITIAL

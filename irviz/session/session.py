@@ -35,8 +35,8 @@ from irviz.runtime.simulate_memory import memory_use
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session import run_stages
 from irviz.session.layer_as_stage import layer_stage
+from irviz.session.limited_operations import limits
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
-from irviz.session.opened_file_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.session_file import load_session, save_session, script_in_worker

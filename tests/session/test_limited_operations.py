@@ -15,8 +15,8 @@ import irviz
 from irviz.explorer import html_file
 from irviz.limits import PASSES_SECONDS, passes_time
 from irviz.runtime import simulate_memory
-from irviz.session import opened_file_limits
-from irviz.session.opened_file_limits import limited, limited_together
+from irviz.session import limited_operations
+from irviz.session.limited_operations import limited, limited_together
 
 pytestmark = [
     pytest.mark.worker,
@@ -58,13 +58,13 @@ def opened(tmp_path):
 
 @pytest.fixture
 def few_seconds(monkeypatch):
-    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.3)
+    monkeypatch.setattr(limited_operations, "OPERATION_SECONDS", 0.3)
 
 
 def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened, monkeypatch):
     session = opened(calls_that_call(200, 2)).apply("LegalizeOps")
     with monkeypatch.context() as limits:
-        limits.setattr(opened_file_limits, "OPERATION_SECONDS", 0.005)
+        limits.setattr(limited_operations, "OPERATION_SECONDS", 0.005)
         match = r"comparison takes more than 0\.005 s .* smaller"
         with pytest.raises(irviz.LimitError, match=match):
             session.diff("0", "1")
@@ -75,7 +75,7 @@ def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(open
 def test_what_another_process_lowers_for_a_picture_ends_in_words_too(opened, monkeypatch, draw):
     session = opened(calls_that_call(100, 2))
     assert getattr(opened(calls_that_call(2, 3), "less.py"), draw)().svg
-    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.05)
+    monkeypatch.setattr(limited_operations, "OPERATION_SECONDS", 0.05)
     match = r"longer than 0\.05 s and was stopped|the picture takes more than 0\.05 s"
     with pytest.raises(irviz.IrvizError, match=match):
         getattr(session, draw)()
@@ -109,7 +109,7 @@ def test_the_same_operation_on_modules_of_ones_own_is_not_limited(opened):
 
 
 def test_what_takes_too_much_memory_ends_in_words(opened, monkeypatch):
-    monkeypatch.setattr(opened_file_limits, "OPERATION_BYTES", 50 << 20)
+    monkeypatch.setattr(limited_operations, "OPERATION_BYTES", 50 << 20)
     (stage,) = opened(calls_that_call(1, 2)).stages
     match = "the work takes more than 50 MB of memory"
     with pytest.raises(irviz.LimitError, match=match), limited("the work", stage):
@@ -130,7 +130,7 @@ def test_functions_that_call_each_other_in_a_long_chain_end_in_words(opened):
 def test_the_memory_of_functions_that_call_twice_is_refused_in_words(opened, monkeypatch):
     session = opened(calls_that_call(2, 30))
     with monkeypatch.context() as limits:
-        limits.setattr(opened_file_limits, "OPERATION_SECONDS", 0.5)
+        limits.setattr(limited_operations, "OPERATION_SECONDS", 0.5)
         with pytest.raises(irviz.RunError, match=r"longer than 0\.5 s"):
             session.memory_use()
     monkeypatch.setattr(simulate_memory, "_MOST_CALLS", 500)
@@ -141,7 +141,7 @@ def test_the_memory_of_functions_that_call_twice_is_refused_in_words(opened, mon
 
 def test_a_page_is_written_without_what_takes_too_long(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(html_file, "OPERATION_SECONDS", 0.5)
-    monkeypatch.setattr(opened_file_limits, "OPERATION_SECONDS", 0.1)
+    monkeypatch.setattr(limited_operations, "OPERATION_SECONDS", 0.1)
     session = opened(calls_that_call(30, 6)).apply("LegalizeOps")
     page = session.save_html(tmp_path / "page.html")
     [packed] = re.findall(r'id="irviz-recording"[^>]*>([^<]*)<', page.read_text("utf-8"))
@@ -204,12 +204,12 @@ def test_profilers_work_after_an_operation_that_was_limited():
 PROFILED = """
 import cProfile, time, types
 from irviz.errors import LimitError
-from irviz.session import opened_file_limits
+from irviz.session import limited_operations
 
-opened_file_limits.OPERATION_SECONDS = 0.2
+limited_operations.OPERATION_SECONDS = 0.2
 for seconds in (0.0, 0.5):
     try:
-        with opened_file_limits.limited("the work", types.SimpleNamespace(files=("a file",))):
+        with limited_operations.limited("the work", types.SimpleNamespace(files=("a file",))):
             end = time.thread_time() + seconds
             while time.thread_time() < end:
                 pass

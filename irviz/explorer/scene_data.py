@@ -54,7 +54,7 @@ from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
-from irviz.view.svg_primitives import Rect, Size, svg_document, svg_text, visible
+from irviz.view.svg_primitives import Rect, Size, shorten, svg_document, svg_text, visible
 from irviz.view.theme import STYLES, get_theme, node_style
 
 # --- The loops of a PrimFunc: its nest, or what became of it between two stages -------------------
@@ -386,12 +386,13 @@ def _names(diff: NodeDiff) -> str:
 
 
 def _summary(both: ComparedViews | Exception | None) -> str:
-    """Count the changes, or say why they are unknown."""
+    """Count the changes and name those of the function itself, or say why they are unknown."""
     if both is None:
         return ""
     if not isinstance(both, ComparedViews):
         return visible(f"not compared: {both}")
-    return node_summary(both.diff.changed_nodes) or "no node differs"
+    words = [node_summary(both.diff.changed_nodes) or "no node differs"]
+    return visible("; ".join([*words, *(shorten(str(one)) for one in both.diff.differences)]))
 
 
 # --- the legend --------------------------------------------------------------------------------

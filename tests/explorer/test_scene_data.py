@@ -202,6 +202,18 @@ def test_the_summary_counts_what_became_of_nodes(fused: Session) -> None:
     assert summary("4", "2") == "2 → 5 split"
 
 
+def test_the_summary_names_what_differs_in_the_function_itself(fused: Session) -> None:
+    @tvm.transform.module_pass(opt_level=0)
+    def keep(mod: Any, _: Any) -> Any:
+        mod = mod.clone()
+        mod["main"] = mod["main"].with_attr("kept", 1)
+        return mod
+
+    fused = fused.apply(keep)
+    compared = after(fused, actions.Compare(fused.stages[-2].id))
+    assert compared["summary"] == "no node differs; attribute kept: none → 1"
+
+
 def test_operators_that_became_one_are_one_change(fused: Session) -> None:
     first, second = after(fused, actions.Compare("2"))["changes"]
     assert (first["sign"], first["reference"]) == ("⊃", ["lv0", "lv1", "lv2"])

@@ -74,6 +74,17 @@ def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     expect(tooltip).to_have_count(0)
 
 
+def test_the_explanation_goes_when_what_it_explains_moves_away(offline: Any, viewer: Any) -> None:
+    viewer.picture().focus()
+    viewer.node("x").hover()
+    tooltip = viewer.root.get_by_role("tooltip")
+    expect(tooltip).to_contain_text("Tensor")
+    for _ in range(4):
+        offline.page.keyboard.press("+")
+    expect(viewer.node("x")).not_to_be_in_viewport(ratio=1)
+    expect(tooltip).to_have_count(0)
+
+
 def test_a_frame_closes_and_a_group_opens_with_the_mouse(layers: Any) -> None:
     layers.sign(REPEAT).click()
     expect(layers.node(REPEAT)).to_contain_text("×100")

@@ -38,7 +38,7 @@ from irviz.explorer.viewer_traits import (
 )
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import OPERATION_SECONDS
-from irviz.model.graph.graph import MOST_FOUND, search_text
+from irviz.model.graph.search_nodes import MOST_FOUND, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.progress import with_progress
 from irviz.runtime.run import TraceRequest

@@ -59,7 +59,7 @@ def called_prim_func(state: State) -> str:
 
 
 @derived(lambda state: (state.session, prim_func(state)))
-def schedule_trace(state: State) -> ScheduleTrace:
+def shown_trace(state: State) -> ScheduleTrace:
     """Return the steps of the PrimFunc's schedule, up to the current stage."""
     return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
 
@@ -299,7 +299,7 @@ def steps_to_time(state: State) -> ScheduleStages | None:
     name = prim_func(state)
     if not name:
         return None
-    trace = schedule_trace(state)
+    trace = shown_trace(state)
     names = prim_func_sizes(state.stage.module, name)
     sizes = tuple((one, state.step_sizes.get(one, _SIZE)) for one in names)
     return ScheduleStages(

@@ -22,13 +22,8 @@ from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_r
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents
-from irviz.model.graph.graph import (
-    MOST_FOUND,
-    Node,
-    search_nodes,
-    search_text,
-    with_match,
-)
+from irviz.model.graph.graph import Node
+from irviz.model.graph.search_nodes import MOST_FOUND, search_nodes, search_text, with_match
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS

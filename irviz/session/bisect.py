@@ -1,7 +1,7 @@
 """Find the first pass that makes a check of a module fail.
 
 The stages of a session are the prefixes of a pipeline. Each is built as it is, by TVM's plain
-lowering, and compared with the first; `irviz.session.value_check` compares values.
+lowering, and compared with the first; `irviz.session.equivalence_check` compares values.
 """
 
 from __future__ import annotations
@@ -21,8 +21,14 @@ from irviz.ir.argument_values import Argument
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.call_inputs import Inputs
+from irviz.session.equivalence_check import (
+    INTERFACE,
+    StageVerdict,
+    ValueCheck,
+    named_arguments,
+    renamed,
+)
 from irviz.session.session import Session
-from irviz.session.value_check import INTERFACE, StageVerdict, ValueCheck, named_arguments, renamed
 from irviz.transforms.passes.pass_call import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes

@@ -27,7 +27,8 @@ from irviz.session.stage_cache import (
     source_lines_of,
 )
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.theme import ThemeName
 

@@ -41,8 +41,8 @@ from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_mod
 from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.runtime.run_config import RunConfig
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
+from irviz.session.equivalence_check import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.session.session import Session
-from irviz.session.value_check import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError, define_function
 from irviz.transforms.simpler_modules import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from tvm import tirx
 
 from irviz.errors import CancelledRunError, RunError
-from irviz.model.runs.measurement import THIS_MACHINE, Measurement, Timing
 from irviz.model.runs.run_result import RunResult, Verdict, compare_runs
+from irviz.model.runs.timing_statistics import THIS_MACHINE, Measurement, Timing
 from irviz.runtime.run import CallInputs, RunConfig, measure, run
 from irviz.runtime.run_jobs import BUDGET, LEAST_ROUNDS, ROUNDS
 from irviz.transforms.schedules.schedule_step import ScheduleStep

@@ -23,9 +23,9 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.memory_use import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
+from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import CallInputs, Inputs
@@ -56,7 +56,8 @@ from irviz.transforms.schedules.schedule_trace import (
     record_schedule,
     schedule_trace,
 )
-from irviz.transforms.stage import Stage, StageTree, to_script
+from irviz.transforms.stage import Stage, to_script
+from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay

@@ -54,7 +54,8 @@ from irviz.session.file_codec import (
 )
 from irviz.session.session_state import SessionState
 from irviz.transforms.python_script import PythonScript
-from irviz.transforms.stage import Stage, StageTree, to_script
+from irviz.transforms.stage import Stage, to_script
+from irviz.transforms.stage_tree import StageTree
 from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
 

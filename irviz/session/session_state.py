@@ -19,7 +19,8 @@ from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.runtime.run_config import parse_device
 from irviz.session.stage_diff import is_lost
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 from irviz.worker.sandbox import can_confine
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.session.stage_view import StageView, ViewState, stage_view
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
 from irviz.view.graph.layout import Layout

@@ -41,7 +41,8 @@ from irviz.model.matching.inlined_graph import (
     inlined_correspondence,
 )
 from irviz.model.matching.node_matching import compose
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 _MOST_STAGES = 128
 _MOST_IDS = 20_000

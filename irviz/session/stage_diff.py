@@ -75,7 +75,8 @@ from irviz.session.stage_cache import (
     reading_of,
     script_of,
 )
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 
 def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> ModuleDiff:

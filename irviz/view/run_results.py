@@ -11,8 +11,8 @@ import numpy as np
 
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.runs.array_diff import Verdict
-from irviz.model.runs.measurement import THIS_MACHINE, Measurement, MedianInterval, Timing
 from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult
+from irviz.model.runs.timing_statistics import THIS_MACHINE, Measurement, MedianInterval, Timing
 from irviz.model.runs.trace import Divergence, NodeDifference, Trace
 from irviz.units import format_duration
 from irviz.view.templating import render

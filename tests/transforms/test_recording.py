@@ -16,7 +16,8 @@ from irviz.transforms.bind_params import bind_params
 from irviz.transforms.pass_log import PassRun
 from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes, stages_of
-from irviz.transforms.stage import Stage, Transform, path, to_script
+from irviz.transforms.stage import Stage, Transform, to_script
+from irviz.transforms.stage_tree import path
 from irviz.units import format_duration
 
 

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from irviz.model.runs.measurement import Measurement, Timing
 from irviz.model.runs.run_result import Comparison, RunResult, Verdict
+from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.view.run_results import StageTable, StageTableRow, TimingTable
 
 RIGHT = RunResult((np.eye(2, 10, dtype="float32")[:, None],), 8.5e-05, np.array([0, 1]))

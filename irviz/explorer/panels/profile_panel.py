@@ -12,7 +12,7 @@ from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
 from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.runner import Jobs
-from irviz.explorer.shown_schedule import prim_func, schedule_trace, steps_to_time
+from irviz.explorer.shown_schedule import prim_func, shown_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
@@ -85,7 +85,7 @@ class StepTiming(Panel):
             return (None,)
         jobs = _jobs(state)
         measured = state.step_times, state.step_sizes, jobs.name, jobs.progress
-        return (schedule_trace(state), state.session.run_config, *measured)
+        return (shown_trace(state), state.session.run_config, *measured)
 
     def _show(self, state: State) -> None:
         """Show the progress or the results, and ask for symbolic sizes."""

@@ -8,7 +8,7 @@ from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
 from irviz.explorer.panels.panel import CheckedField, Panel
-from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, schedule_trace
+from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, shown_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
 from irviz.transforms.python_script import UnwritableError
@@ -65,14 +65,14 @@ class TracePanel(Panel):
         )
 
     def _parts(self, state: State) -> tuple[object, ...]:
-        return (schedule_trace(state) if prim_func(state) else None,)
+        return (shown_trace(state) if prim_func(state) else None,)
 
     def _show(self, state: State) -> None:
         """Show the steps of the schedule, up to the current stage."""
         ui.show_if(self.widget, bool(prim_func(state)))
         self._trace.say("")
         if prim_func(state):
-            self._trace.control.value = "".join(map(_line, schedule_trace(state).steps))
+            self._trace.control.value = "".join(map(_line, shown_trace(state).steps))
 
     def _replay(self) -> actions.Action:
         function = prim_func(self.state)

@@ -34,7 +34,8 @@ from irviz.transforms.schedules.schedule_step import (
     schedule_step,
     start_schedule,
 )
-from irviz.transforms.stage import Stage, path
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import path
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
 

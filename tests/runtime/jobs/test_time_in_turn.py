@@ -15,7 +15,7 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
-from irviz.model.runs.measurement import Measurement, Timing
+from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.runtime import run as running
 from irviz.runtime import run_jobs as measuring
 from irviz.runtime.run import CallInputs, RunConfig, measure

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
+import { searchNodes, withMatch } from "./offline_search";
 import type {
   Details,
   Picture,
@@ -11,7 +12,6 @@ import type {
   ViewerMessage,
   ViewerTraits,
 } from "./schema";
-import { searchNodes, withMatch } from "./search_nodes";
 
 const OFFERED: readonly ViewerMessage["action"][] = [
   ...(["Checkout", "Compare", "Focus", "Reveal", "Toggle", "ToggleAll", "Say"] as const),

@@ -12,7 +12,7 @@ import { RunButton } from "./run_button";
 import { Search } from "./search";
 import { checkout, compareWith, compareWithParent, stageChoices, swapSides } from "./stage_actions";
 import type { Layout, MenuItem, State } from "./state";
-import { chooseTheme, chosenTheme, THEMES } from "./theme";
+import { chooseTheme, chosenTheme, THEMES } from "./theme_choice";
 
 const LAYOUTS: readonly { layout: Layout; label: string; words: string }[] = [
   { layout: "graph", label: "Graph", words: "Show the graph" },

@@ -26,7 +26,7 @@ import { Splitter } from "./splitter";
 import { createState, hasText, type State } from "./state";
 import { Banner, Finding, Status } from "./status";
 import { hideStill } from "./still_picture";
-import { followTheme } from "./theme";
+import { followTheme } from "./theme_choice";
 import { Toolbar } from "./toolbar";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page

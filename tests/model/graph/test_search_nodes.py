@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.explorer import viewer
-from irviz.model.graph.graph import (
-    Graph,
-    LayerPart,
-    Node,
-    NodeId,
-    NodeKind,
-    search_nodes,
-    search_text,
-    with_match,
-)
+from irviz.model.graph.graph import Graph, LayerPart, Node, NodeId, NodeKind
+from irviz.model.graph.search_nodes import search_nodes, search_text, with_match
 
 PAGE = Path(viewer.__file__).parent
 
@@ -76,7 +68,7 @@ NODES, FOUND = CASES["nodes"], CASES["cases"]
 
 @pytest.mark.parametrize(("words", "found"), FOUND)
 def test_the_very_name_comes_first_then_what_begins_with_it_then_the_text_decides(words, found):
-    """The page finds the same in a saved file: `search_nodes.test.ts` reads these cases, too."""
+    """The page finds the same in a saved file: `offline_search.test.ts` reads these cases, too."""
     assert list(search_nodes(graph(*(node(*one[:4]) for one in NODES)), words)) == found
 
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { searchNodes, withMatch } from "../src/search_nodes";
+import { searchNodes, withMatch } from "../src/offline_search";
 import { cases, lines, nodes } from "./search_cases.json" with { type: "json" };
 
 test("a file finds the nodes that Python finds, in its order", () => {

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from irviz.model.runs.measurement import Measurement, Timing, median_interval
+from irviz.model.runs.timing_statistics import Measurement, Timing, median_interval
 
 
 def outside(count, left_out):

@@ -1,4 +1,4 @@
-// Search for nodes in a saved file, as `model/graph/graph.py` does it in a session.
+// Search for nodes in a saved file, as `model/graph/search_nodes.py` does it in a session.
 
 import type { SearchedNode } from "./schema";
 

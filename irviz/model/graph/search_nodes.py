@@ -1,0 +1,73 @@
+"""Find the nodes of a graph by words.
+
+The page searches a saved file by itself: `offline_search.ts` is tested with the same cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irviz.model.graph.graph import Graph, Node, NodeId
+
+MOST_FOUND = 200
+"""The most nodes that are listed."""
+
+
+def search_nodes(
+    graph: Graph, words: str, notes: Mapping[NodeId, str] | None = None
+) -> tuple[NodeId, ...]:
+    """Return the nodes with every word in their names, type, layers, attributes or notes.
+
+    Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`. Nodes
+    whose name or callee is the first word come first, then those whose name or callee starts with
+    it; otherwise the order is that of the text.
+    """
+    terms, notes = _terms(words), notes or {}
+    if not terms:
+        return ()
+    found = []
+    for index, node in enumerate(graph.nodes):
+        text = _searched(search_text(node, notes.get(node.id, "")))
+        if all(word in text for word in terms):
+            found.append((_rank(text, terms[0]), index, node.id))
+    return tuple(node_id for _, _, node_id in sorted(found))
+
+
+def search_text(node: Node, note: str = "") -> str:
+    """Return what words are looked for in: name, callee and more, in lines."""
+    callee, operator = (one.removeprefix("relax.") for one in (node.callee, node.operator))
+    layers = (".".join(part.name for part in layer) for layer in node.layers)
+    attributes = (f"{name}={value}" for name, value in node.attributes)
+    words = (node.name, callee, node.id, operator, node.type_label, *layers, *attributes, note)
+    return "\n".join(words)
+
+
+def with_match(line: str, text: str, words: str) -> str:
+    """Return the line of a node that was found, with the lines of its text that have other words.
+
+    Args:
+        line: What is shown of the node.
+        text: What words are looked for in.
+        words: What was looked for.
+    """
+    shown = _searched(line)
+    other = [word for word in _terms(words) if word not in shown]
+    more = [one for one in text.split("\n") if any(word in _searched(one) for word in other)]
+    return "  ".join([line, *more])
+
+
+def _terms(words: str) -> list[str]:
+    return [word.removeprefix("relax.") for word in words.lower().split()]
+
+
+def _searched(text: str) -> str:
+    """Return a text in lower case, and then without brackets before lists."""
+    lower = text.lower()
+    return f"{lower}\n{lower.replace('=(', '=').replace('=[', '=')}"
+
+
+def _rank(text: str, word: str) -> int:
+    names = text.split("\n")[:2]
+    if word in names:
+        return 0
+    return 1 if any(name.startswith(word) for name in names) else 2

@@ -3,7 +3,8 @@
 import pytest
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.transforms.stage import Stage, StageTree
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 
 def made(stage_id, parent):

@@ -55,7 +55,7 @@ from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, shorten, svg_document, svg_text, visible
-from irviz.view.theme import STYLES, get_theme, node_style
+from irviz.view.theme import STYLES, NodeShape, get_theme, node_style
 
 # --- The loops of a PrimFunc: its nest, or what became of it between two stages -------------------
 
@@ -423,7 +423,8 @@ def _kind_entry(node: Node) -> schema.LegendEntry:
     root = svg_document(_SAMPLE, "sample", "", _THEME)
     fill, stroke = _THEME.colours[style.colour]
     lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
-    add_shape(root, style.shape, Rect(2, 2, _SAMPLE.width - 2, _SAMPLE.height - 2), **lines)
+    right = _SAMPLE.width - (8 if style.shape is NodeShape.STACK else 2)  # it has lines beside it
+    add_shape(root, style.shape, Rect(2, 2, right, _SAMPLE.height - 2), **lines)
     known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
     return {"sample": _sample(root), "words": known or style.name}
 

@@ -118,7 +118,7 @@ def _contents(node: Node, facts: Mapping[str, str]) -> Iterator[str]:
         yield _call(node)
         return
     if node.type_label and not node.name.endswith(" operators"):
-        yield f"{node.size:,} nodes"
+        yield "1 node" if node.size == 1 else f"{node.size:,} nodes"
     for key, held in facts.items():
         names = [one for one in held.split(", ") if one != "…"]
         if names[0].partition(" ×")[0] not in node.name:

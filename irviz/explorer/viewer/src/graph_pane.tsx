@@ -165,7 +165,7 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
     if (isOther || !showOpened(state, views.current, then, now)) keepInSight(state, views);
     if (isOther && now.reference) showChanges(state, views);
   });
-  const isStep = then.function === now.function && !then.reference && !now.reference;
+  const isStep = isOther && then.function === now.function && !then.reference && !now.reference;
   const [old, shown] = [then.current, now.current];
   views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
 }

@@ -1,7 +1,7 @@
 // The loops of a PrimFunc: its nest as a listing, or the nests of two stages that are compared.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
 import { Caption } from "./graph_pane";
@@ -13,6 +13,7 @@ import type { State } from "./state";
 import { focusSteps, SCHEDULE } from "./step_menu";
 
 const TYPE = 14 / 11; // as much larger than in a figure
+const LEAST_TYPE = 10 / 11; // to which it shrinks so that both sides are seen
 
 const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
 
@@ -21,20 +22,32 @@ const sideOf = (row: Element): Side => (row.classList.contains("before") ? "refe
 export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   const body = useRef<HTMLDivElement>(null);
   const scene = state.scene.value;
-  const scale = TYPE * (state.isLarge.value ? LARGE_TYPE : 1);
+  const picture = useMemo(() => (loops.svg ? readSvg(loops.svg) : null), [loops.svg]);
+  const room = useSignal(0);
+  const usual = TYPE * (state.isLarge.value ? LARGE_TYPE : 1);
+  const { width = 0, height = 0 } = picture?.viewBox.baseVal ?? {};
+  const isFitted = scene.reference !== null && room.value > 0 && width > 0;
+  const scale = isFitted ? Math.min(usual, Math.max(room.value / width, LEAST_TYPE)) : usual;
   /** The loop or block that was gone to last, by its id. */
   const at = useSignal("");
   const isOutdated = useAwaitedStage(state) !== undefined;
 
   useLayoutEffect(() => {
-    if (!loops.svg) return body.current?.replaceChildren();
-    const picture = readSvg(loops.svg);
-    const { width, height } = picture.viewBox.baseVal;
+    if (!picture) return body.current?.replaceChildren();
     picture.setAttribute("width", `${width * scale}`);
     picture.setAttribute("height", `${height * scale}`);
     body.current?.replaceChildren(picture);
     markSelected();
-  }, [loops.svg, scale]);
+  }, [picture, scale]);
+  useLayoutEffect(() => {
+    const pane = body.current?.parentElement;
+    if (!pane) return;
+    const observer = new ResizeObserver(() => {
+      room.value = pane.clientWidth;
+    });
+    observer.observe(pane);
+    return () => observer.disconnect();
+  }, []);
   useLayoutEffect(() => {
     state.change.value = -1;
   }, [scene.key]);

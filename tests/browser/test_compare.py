@@ -177,7 +177,7 @@ def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offlin
     assert pin.bounding_box()["x"] + 18 < stages["x"] + stages["width"]
     viewer.picture().hover()
     rail.hover()
-    assert rail.bounding_box()["width"] > 2 * stages["width"]
+    assert rail.bounding_box()["width"] > 1.4 * stages["width"]
 
 
 def test_a_long_signature_that_stays_does_not_hide_what_differs_below_it(offline: Any) -> None:

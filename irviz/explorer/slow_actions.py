@@ -129,12 +129,16 @@ def _toggled(state: State, container: str, side: Side = "current") -> State:
 
 
 def _all_toggled(state: State, opens: bool) -> State:
-    """Expand all groups of the pictures, as far as there is room, or collapse all."""
+    """Expand all groups of the pictures, as far as there is room, or collapse all.
+
+    Calls with their buffers, which are one box each, stay closed.
+    """
     opened = state.view.choices.opened if opens else ()
     choices = replace(state.view.choices, opened=opened, closed=frozenset(), every=opens)
     after = _looking(state, state.view.choose(choices))
     view = view_or_none(after, "current") or view_or_none(after, "reference")
-    left = sum(one.kind is NodeKind.GROUP for one in view.graph.nodes) if view and opens else 0
+    nodes = view.graph.nodes if view and opens else ()
+    left = sum(one.kind is NodeKind.GROUP and not one.callee for one in nodes)
     words = f"{left} groups stay closed: at most {EXPANDED_NODES} nodes are opened at once."
     return replace(after, message=Message(words)) if left else after
 

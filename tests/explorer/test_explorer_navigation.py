@@ -497,6 +497,17 @@ def test_all_groups_are_opened_and_closed_at_once(modules):
     assert again.closable == view_or_none(open_, "current").closable
 
 
+def test_calls_with_their_buffers_stay_closed_when_all_groups_are_opened(modules):
+    session = irviz.Session(modules.unlike(160)).apply("LegalizeOps").apply("CallTIRRewrite")
+    state = perform(State.of(session), ToggleAll(True))
+    groups = [
+        one for one in view_or_none(state, "current").graph.nodes if one.kind is NodeKind.GROUP
+    ]
+    assert len(groups) > 100
+    assert all(one.callee for one in groups)
+    assert state.message is None
+
+
 def test_groups_that_there_is_no_room_for_stay_closed_which_is_said(modules):
     state = perform(State.of(irviz.Session(modules.unlike(900))), ToggleAll(True))
     view = view_or_none(state, "current")

@@ -198,10 +198,15 @@ class _NodeBudget:
         return False
 
     def open_levels(self, limit: int, *, is_block: bool) -> None:
-        """Expand all containers, outer ones first, or only the blocks of the function."""
+        """Expand all containers but calls with their buffers, outer ones first, or only blocks."""
         level = self._tree.root.inside
         while level:
-            opened = [one for one in level if one.kind is RegionKind.DATAFLOW_BLOCK or not is_block]
+            opened = [
+                one
+                for one in level
+                if one.kind is RegionKind.DATAFLOW_BLOCK
+                or not (is_block or one.kind is RegionKind.CALL)
+            ]
             opened = [one for one in opened if self.open(one, limit, 1)]
             level = [inner for one in opened for inner in one.inside]
 

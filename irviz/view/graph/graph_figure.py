@@ -21,6 +21,7 @@ from irviz.view.graph.layout import (
     LAYOUT_SECONDS,
     Layout,
     add_missing_routes,
+    around_boxes,
     lay_out,
     layered_layout,
     within_frames,
@@ -453,15 +454,18 @@ def place_graph(
             elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
                 given.frames
             ):
+                is_strict = False
                 if _runs_back(graph, layout, direction):
                     strict = to_dot(graph, direction, given, rank_gap=rank_gap, is_strict=True)
                     found = lay_out(strict, seconds)
                     if found and found.nodes.keys() == given.sizes.keys():
-                        dot, layout = strict, found
+                        dot, layout, is_strict = strict, found, True
                 layout = without_mirrored_routes(layout, given.edges, direction)
                 layout = add_missing_routes(layout, given.sizes, given.edges, direction)
                 layout = without_needless_crossings(layout, given.sizes, given.edges, direction)
                 layout = within_frames(layout, given.sizes, given.edges)
+                if is_strict:
+                    layout = around_boxes(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

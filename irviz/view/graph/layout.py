@@ -155,6 +155,29 @@ def within_frames(
     return replace(layout, routes=routes)
 
 
+def around_boxes(
+    layout: Layout,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Lead routes that run through a box around all boxes, where there is a way.
+
+    Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
+    routes = dict(layout.routes)
+    for name, source, target, entry in edges:
+        if name in routes and not _is_free(routes[name], obstacles):
+            other = route(
+                rects[source], rects[target], entry, flow, rects.values(), is_direct=False
+            )
+            routes[name] = other if _is_free(other, obstacles) else routes[name]
+    return replace(layout, routes=routes)
+
+
 def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
     """Return a route that is almost straight."""
     plain = route(source, target, entry, flow)
@@ -486,14 +509,23 @@ def add_missing_routes(
 
 
 def route(
-    source: Rect, target: Rect, entry: float, flow: float, boxes: Collection[Rect] = ()
+    source: Rect,
+    target: Rect,
+    entry: float,
+    flow: float,
+    boxes: Collection[Rect] = (),
+    *,
+    is_direct: bool = True,
 ) -> Route:
-    """Return a curve along the flow; an edge that leads back goes around its ends and `boxes`."""
+    """Return a curve along the flow.
+
+    An edge that leads back, or that is not direct, goes around its ends and `boxes`.
+    """
     start = (source.centre[0], source.bottom if flow > 0 else source.top)
     tip = (target.left + entry * target.width, target.top if flow > 0 else target.bottom)
     end = (tip[0], tip[1] - flow * _ARROW)
     ahead = (end[1] - start[1]) * flow
-    if ahead >= 0:
+    if ahead >= 0 and is_direct:
         reach = flow * max(ahead, ROW_GAP) / 2
         return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
     above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET

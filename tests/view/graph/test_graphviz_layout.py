@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 import sys
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from irviz.view.graph.layout import (
     ClusterFrame,
     Layout,
     Route,
+    around_boxes,
     lay_out,
     read_layout,
     within_frames,
@@ -218,6 +220,20 @@ def test_a_route_stays_in_the_frame_around_both_of_its_ends():
 def test_a_route_is_not_moved_through_a_box():
     moved, known = bulging(obstacle=(75, 100))
     assert moved == known
+
+
+def test_a_route_through_a_box_is_led_around_it():
+    places = {"a": (50.0, 180.0), "b": (50.0, 20.0), "c": (50.0, 100.0)}
+    sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(40, 40)}
+    straight = Route(((50, 175), (50, 120), (50, 80), (50, 30)), (50, 25))
+    layout = Layout(140, 200, places, {}, {"e0": straight})
+    points = around_boxes(layout, sizes, [("e0", "a", "b", 0.5)], "up").routes["e0"].points
+    assert points[0] == straight.points[0]
+    assert math.dist(points[-1], straight.tip) < 10
+    across = [x for x, y in points if 80 <= y <= 120] + [max(x for x, _ in points)]
+    assert all(not 30 < x < 70 for x in across)
+    beside = replace(layout, nodes={**places, "c": (100.0, 100.0)})
+    assert around_boxes(beside, sizes, [("e0", "a", "b", 0.5)], "up") == beside
 
 
 def test_the_button_of_a_frame_is_beside_edges(modules):

@@ -150,7 +150,7 @@ def test_two_graphs_in_the_window_leave_the_stages_a_narrow_column(page: Any) ->
     viewer.picture().focus()
     page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
-    assert viewer.root.locator(".irviz-rail").bounding_box()["width"] < 140 < wide
+    assert viewer.root.locator(".irviz-rail").bounding_box()["width"] < 200 < wide
     page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(1)
 

@@ -125,8 +125,8 @@ class Pane(Viewer):
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
         """Take what the page wrote in one message, as one action.
 
-        Were one trait taken after the other, what is shown after the first would overwrite the
-        second, which ipywidgets would then not send again, as the page has written it.
+        Were one trait taken after the other, what is shown after the first would set the others
+        back.
         """
         with self.store.runner.lock:
             super().set_state(sync_data)

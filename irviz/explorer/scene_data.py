@@ -37,14 +37,7 @@ from irviz.model.runs.trace import Trace
 from irviz.session.limited_operations import limited
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.shared_layout import ComparedViews
-from irviz.session.stage_cache import (
-    array_of,
-    constants_of,
-    graph_of,
-    nest_of,
-    source_notes,
-    tree_of,
-)
+from irviz.session.stage_cache import array_of, constants_of, graph_of, nest_of, tree_of
 from irviz.session.stage_diff import diff_stages
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
@@ -280,8 +273,6 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
         is_own = node is not shown and function == view.whole.function
         group = view.around(shown.id)
         more = _numbers(stage, function, node) if node is not shown else measured(shown.id)
-        if node is not shown and (note := source_notes(stage, function).get(node.id)):
-            more = [*more, ("written", note)]
         facts = node_html(graph if node is not shown else view.graph, node, more)
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:

@@ -217,7 +217,7 @@ def found_nodes(state: State) -> schema.Found:
     """Return the nodes that match the words, those of the current function first."""
     words = state.search.strip()
     others = [name for name in state.session.functions if name != state.function]
-    matches: list[tuple[str, Node, str]] = []
+    matches: list[tuple[str, Node]] = []
     errors: list[str] = []
     shown = [state.function] if state.function in state.session.functions else []
     for function in (*shown, *others[:_MOST_SEARCHED]) if words else ():
@@ -225,13 +225,12 @@ def found_nodes(state: State) -> schema.Found:
         if isinstance(graph, Exception):  # the other functions can be searched
             errors.append(visible(f"{function!r} cannot be searched: {graph}"))
         else:
-            notes = source_notes(state.stage, function)
-            matches += [
-                (function, graph[node_id], search_text(graph[node_id], notes.get(node_id, "")))
-                for node_id in search_nodes(graph, words, notes)
-            ]
+            found = search_nodes(graph, words, source_notes(state.stage, function))
+            matches += [(function, graph[node_id]) for node_id in found]
     first = matches[:MOST_FOUND]
-    lines = found_lines([node for _, node, _ in first])
+    lines = found_lines([node for _, node in first])
+    notes = (source_notes(state.stage, function).get(node.id, "") for function, node in first)
+    texts = (search_text(node, note) for (_, node), note in zip(first, notes, strict=True))
     return {
         "words": state.search,
         "nodes": [
@@ -240,7 +239,7 @@ def found_nodes(state: State) -> schema.Found:
                 "node": str(node.id),
                 "line": visible(with_match(line, text, words)),
             }
-            for (function, node, text), line in zip(first, lines, strict=True)
+            for (function, node), text, line in zip(first, texts, lines, strict=True)
         ],
         "count": len(matches),
         "errors": errors,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
@@ -89,10 +89,8 @@ def onnx_layers(
     """
     found = [
         (layer, one)
-        for node in graph.node
+        for node, _, one in _onnx_results(graph, values)
         if (layer := _onnx_layer(node)) is not None
-        for output in node.output
-        for one in _results(values.get(output))
     ]
     return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
 
@@ -106,9 +104,7 @@ def onnx_source_lines(
     """
     found = [
         ((f"{node.op_type} {node.name or output}", 0), one)
-        for node in graph.node
-        for output in node.output
-        for one in _results(values.get(output))
+        for node, output, one in _onnx_results(graph, values)
     ]
     bound = definitions((), mod["main"].body)
     ids = identify(mod["main"])
@@ -118,6 +114,16 @@ def onnx_source_lines(
         if isinstance(getattr(binding, "value", None), relax.TupleGetItem)
     }
     return {one: told for one, told in by_binding(mod["main"], found).items() if one not in items}
+
+
+def _onnx_results(
+    graph: onnx.GraphProto, values: Mapping[str, Any]
+) -> Iterator[tuple[onnx.NodeProto, str, ir.Expr]]:
+    """Yield each expression that a node of ONNX became, with the node and its output."""
+    for node in graph.node:
+        for output in node.output:
+            for one in _results(values.get(output)):
+                yield node, output, one
 
 
 def tflite_layers(mod: ir.IRModule, values: Mapping[str, ir.Expr]) -> LayersByNode:

@@ -241,8 +241,12 @@ class _Side:
         """Return a node of this stage in a region, with what is drawn as part of it."""
         parts = [one for one in held[node_id] if one.id != node_id]
         weights = (weight_line(one) for one in parts if one.kind in INPUT_KINDS)
-        used = self.stage.leaving.keys() | self.stage.outputs
-        items = (one for one in parts if one.kind is NodeKind.TUPLE_GET_ITEM and one.id in used)
+        items = (
+            one
+            for one in parts
+            if one.kind is NodeKind.TUPLE_GET_ITEM
+            and (one.id in self.stage.leaving or one.id in self.stage.outputs)
+        )
         return self.stage[node_id]._replace(
             region=region, weights=tuple(weights), item=next(items, None)
         )

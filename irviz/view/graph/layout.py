@@ -107,7 +107,7 @@ def without_needless_crossings(
     Graphviz bends each route by itself, so two may cross although their ends are in one order.
     """
     flow = 1.0 if direction == "down" else -1.0
-    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    rects = _rects(layout, sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     entering: dict[str, list[tuple[str, str, float]]] = {}
     for name, source, target, entry in edges:
@@ -139,7 +139,7 @@ def within_frames(
 
     Graphviz lets routes bulge out of frames at their sides.
     """
-    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    rects = _rects(layout, sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     frames = sorted((one.rect for one in layout.frames.values()), key=lambda one: one.width)
     routes = dict(layout.routes)
@@ -166,7 +166,7 @@ def around_boxes(
     Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
     """
     flow = 1.0 if direction == "down" else -1.0
-    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    rects = _rects(layout, sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     routes = dict(layout.routes)
     for name, source, target, entry in edges:
@@ -176,6 +176,11 @@ def around_boxes(
             )
             routes[name] = other if _is_free(other, obstacles) else routes[name]
     return replace(layout, routes=routes)
+
+
+def _rects(layout: Layout, sizes: Mapping[str, Size]) -> dict[str, Rect]:
+    """Return the rectangle that each node has, with the label of its value."""
+    return {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
 
 
 def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
@@ -499,7 +504,7 @@ def add_missing_routes(
 ) -> Layout:
     """Add a route for each edge of a layout that has none; it may cross nodes."""
     flow = 1.0 if direction == "down" else -1.0
-    rects = {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
+    rects = _rects(layout, sizes)
     added = {
         name: route(rects[source], rects[target], entry, flow, rects.values())
         for name, source, target, entry in edges

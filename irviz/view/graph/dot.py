@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from itertools import product
 from types import MappingProxyType
@@ -24,18 +23,22 @@ from irviz.model.graph.graph import (
 )
 from irviz.view.graph import node_labels
 from irviz.view.graph.nodes_and_edges import (
+    cell_widths,
     cluster_contents,
+    entry_cells,
     layout_size,
     output_size,
     title_space,
 )
 from irviz.view.svg_primitives import Size
 
-_STRAIGHT = "8"
+_STRAIGHT, _ALMOST_STRAIGHT = "8", "3"
 RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
+_STEPS = 2000
+"""How many steps the engine may take to make edges straight; large graphs get one for each node."""
 _WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
-_NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.2", "margin": "12", "title": "6"}
+_NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.25", "margin": "12", "title": "6"}
 """The spaces of a model with layers: between nodes, between ranks, and of frames."""
 
 
@@ -59,17 +62,17 @@ class LayoutInput(NamedTuple):
 
 def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:
     """Return the sizes, edges and clusters of a graph; `sizes` are those already known."""
-    names = _names(graph)
+    names, (cells, counts) = _names(graph), entry_cells(graph)
     by_name = {
-        names[node.id]: sizes.get(node.id)
-        or layout_size(node, len(graph.entering.get(node.id, ())))
+        names[node.id]: sizes.get(node.id) or layout_size(node, counts[node.id])
         for node in graph.nodes
     }
-    edges, entered = [], Counter[NodeId]()
-    for index, edge in enumerate(graph.edges):
-        entry = (entered[edge.target] + 0.5) / len(graph.entering[edge.target])
-        edges.append((f"e{index}", names[edge.source], names[edge.target], entry))
-        entered[edge.target] += 1
+    edges = []
+    for index, (edge, cell) in enumerate(zip(graph.edges, cells, strict=True)):
+        target = names[edge.target]
+        before, width = cell_widths(by_name[target].width, counts[edge.target])
+        entry = (before + width * (cell + 0.5)) / math.ceil(by_name[target].width)
+        edges.append((f"e{index}", names[edge.source], target, entry))
     for index, output in enumerate(graph.outputs, start=len(graph.edges)):
         by_name[OUTPUT] = output_size()
         edges.append((f"e{index}", names[output], OUTPUT, 0.5))
@@ -115,7 +118,7 @@ def to_dot(
     source = graphviz.Digraph(
         graph_attr={
             "rankdir": RANKDIRS[direction],
-            "nslimit": "1",
+            "nslimit": str(max(1, _STEPS // max(1, len(graph.nodes)))),
             "nodesep": spaces["nodesep"],
             "ranksep": rank_gap or spaces["ranksep"],
             **({"newrank": "true"} if is_strict else {}),
@@ -125,15 +128,14 @@ def to_dot(
     )
     given = given or layout_input(graph)
     _add_contents(source, graph, given, spaces, labelloc)
-    names = _names(graph)
+    names, (cells, _) = _names(graph), entry_cells(graph)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
     own = len(graph.edges)
     for index, edge in enumerate(graph.edges):
-        name, start, end, entry = given.edges[index]
-        cell = int(entry * len(graph.entering[edge.target]))
+        name, start, end, _ = given.edges[index]
         if not edge.is_carried:  # it leads back, around its ends: irviz routes it
-            source.edge(start, f"{end}:a{cell}:{inlet}", id=name, **_weight(graph, edge))
+            source.edge(start, f"{end}:a{cells[index]}:{inlet}", id=name, **_weight(graph, edge))
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:
@@ -144,9 +146,15 @@ def to_dot(
 
 
 def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
-    """Return what makes an edge straight if it is the only one of both nodes: it is in a chain."""
-    ends = graph.leaving[edge.source], graph.entering[edge.target]
-    return {"weight": _STRAIGHT} if max(map(len, ends)) == 1 else {}
+    """Return what makes an edge straight if it is the only one of both nodes: it is in a chain.
+
+    One that is the only one of its source or its target is bent rather than a chain.
+    """
+    ends = len(graph.leaving[edge.source]), len(graph.entering[edge.target])
+    if max(ends) == 1:
+        return {"weight": _STRAIGHT}
+    is_only = min(ends) == 1 and graph[edge.source].kind not in INPUT_KINDS
+    return {"weight": _ALMOST_STRAIGHT} if is_only else {}
 
 
 def _add_contents(
@@ -158,12 +166,13 @@ def _add_contents(
 ) -> None:
     """Add the nodes, in clusters for their regions."""
     names, contents = _names(graph), cluster_contents(graph)
+    _, cells = entry_cells(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
         for item in contents.get(region, ()):
             if isinstance(item, Node):
-                name, arguments = names[item.id], len(graph.entering.get(item.id, ()))
-                _add_node(into, name, item, given.sizes[name], arguments)
+                name = names[item.id]
+                _add_node(into, name, item, given.sizes[name], cells[item.id])
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
                     width = title_space(graph, item)
@@ -224,23 +233,28 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     return pairs
 
 
-def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, arguments: int) -> None:
+def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, cells: int) -> None:
     tooltip = graphviz.escape(node_labels.title(node))
-    if arguments:
-        table = _table(size, arguments)
+    if cells:
+        table = _table(size, cells)
         source.node(name, table, shape="plain", fixedsize="false", tooltip=tooltip)
     else:
         source.node(name, tooltip=tooltip, **_inches(size))
 
 
 def _table(size: Size, count: int) -> str:
-    """Return an HTML label: a row of empty cells with the ports `a0`, `a1`, …"""
-    width, height = math.ceil(size.width / count), math.ceil(size.height)
-    cell = f'FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"'
-    cells = "".join(f'<TD PORT="a{index}" {cell}></TD>' for index in range(count))
+    """Return an HTML label: a row of empty cells with the ports `a0`, `a1`, …, between two more."""
+    whole, height = math.ceil(size.width), math.ceil(size.height)
+    before, width = cell_widths(whole, count)
+    cells = [("", before), *((f' PORT="a{index}"', width) for index in range(count))]
+    cells.append(("", whole - before - count * width))
+    row = "".join(
+        f'<TD{port} FIXEDSIZE="TRUE" WIDTH="{wide}" HEIGHT="{height}"></TD>'
+        for port, wide in cells
+        if wide
+    )
     return (
-        '<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
-        f"<TR>{cells}</TR></TABLE>>"
+        f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{row}</TR></TABLE>>'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import chain
 from xml.etree import ElementTree
@@ -33,6 +34,8 @@ VALUE_HEIGHT = 20.0
 """The height of the space at a node's outlet for the label of its value."""
 _VALUE_MARGIN = 10.0
 _MIN_CELL_WIDTH = 5
+_CELL_WIDTH = 28
+"""The distance between two edges that enter a node, where the node is wide enough."""
 _BAR = 7.0
 _STEP = 2.5
 _CUT = 8.0
@@ -40,7 +43,30 @@ _LID = 3.0
 _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 
-def shape_size(node: Node, arguments: int) -> Size:
+def entry_cells(graph: Graph) -> tuple[list[int], Counter[NodeId]]:
+    """Return the number of the cell in which each edge enters its target, and the cells of nodes.
+
+    Each argument has one cell, also if another copy of a repeat or another stage gives it another
+    value.
+    """
+    known: dict[NodeId, dict[object, int]] = {}
+    cells = []
+    for edge in graph.edges:
+        places = known.setdefault(edge.target, {})
+        cells.append(places.setdefault(edge.position or edge.source, len(places)))
+    return cells, Counter({target: len(places) for target, places in known.items()})
+
+
+def cell_widths(width: float, count: int) -> tuple[int, int]:
+    """Return the width of the space before the cells of a node, and that of a cell; in px.
+
+    Cells are in the middle, so that a chain with additions is almost straight.
+    """
+    cell = min(_CELL_WIDTH, math.ceil(width) // count)
+    return (math.ceil(width) - count * cell) // 2, cell
+
+
+def shape_size(node: Node, cells: int) -> Size:
     """Return the size of a node's shape, wide enough for its edges to enter side by side."""
     title_width = svg.text_width(node_labels.title(node), node_labels.NAME_SIZE)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
@@ -54,14 +80,13 @@ def shape_size(node: Node, arguments: int) -> Size:
     )
     beside = 28 if node.is_pure else 48  # with the number of an effect
     width = max(72.0, label_width + beside, value_width(node))
-    if arguments:
-        width = arguments * max(_MIN_CELL_WIDTH, math.ceil(width / arguments))
+    width = max(math.ceil(width) if cells else width, cells * _MIN_CELL_WIDTH)
     return Size(width, 30.0 + 12.0 * len(lines))
 
 
-def layout_size(node: Node, arguments: int) -> Size:
+def layout_size(node: Node, cells: int) -> Size:
     """Return the size that the layout reserves: the shape, and the label of its value."""
-    size = shape_size(node, arguments)
+    size = shape_size(node, cells)
     return Size(max(size.width, value_width(node)), size.height + VALUE_HEIGHT)
 
 
@@ -383,8 +408,8 @@ def draw_cluster_title(
     parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str, theme: Theme
 ) -> None:
     """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
-    halo = {"stroke": theme.block_fill, "stroke_width": "4", "paint_order": "stroke"}
-    svg.add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start", **halo)
+    svg.add_rect(parent, cluster_title_rect(frame, title), fill=theme.block_fill)
+    svg.add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start")
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
@@ -428,14 +453,14 @@ class SceneGeometry:
         self.size = Size(layout.width, layout.height)
         self.outward = -1.0 if direction == "up" else 1.0
         self.shapes: dict[NodeId, Rect] = {}
+        _, cells = entry_cells(graph)
         for index, node in enumerate(graph.nodes):
             if given := layout.shapes.get(f"n{index}"):
                 self.shapes[node.id] = given
                 continue
             x, y = layout.nodes[f"n{index}"]
             middle = (x, y - self.outward * VALUE_HEIGHT / 2)  # the layout includes the value
-            arguments = len(graph.entering.get(node.id, ()))
-            self.shapes[node.id] = Rect.around(middle, shape_size(node, arguments))
+            self.shapes[node.id] = Rect.around(middle, shape_size(node, cells[node.id]))
         self.frames: dict[int, ClusterFrame] = {
             int(name.removeprefix("cluster_")): frame for name, frame in layout.frames.items()
         }

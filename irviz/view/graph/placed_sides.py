@@ -33,6 +33,7 @@ from irviz.view.graph.layout import (
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
     cluster_contents,
+    entry_cells,
     layout_size,
     shape_size,
     title_space,
@@ -73,17 +74,16 @@ def place_sides(
     """
     shapes: dict[NodeId, Size] = {}
     sizes: dict[NodeId, Size] = {}
+    _, counts = entry_cells(sides.union)
     widths = widths or [MappingProxyType({}) for _ in sides.sides]
     for side, more in zip(sides.sides, widths, strict=True):
         for one, place in side.places.items():
-            node, arguments = side.graph[one], len(sides.union.entering.get(place, ()))
+            node, cells = side.graph[one], counts[place]
             extra = 0.0 if node.kind in INPUT_KINDS else 2 * more.get(one, 0.0)
-            shapes[place] = _largest(shapes.get(place), shape_size(node, arguments), extra)
-            sizes[place] = _largest(sizes.get(place), layout_size(node, arguments), 0.0)
+            shapes[place] = _largest(shapes.get(place), shape_size(node, cells), extra)
+            sizes[place] = _largest(sizes.get(place), layout_size(node, cells), 0.0)
     for place, shape in shapes.items():
-        # the layout has a cell of whole pixels for each argument
-        cells = len(sides.union.entering.get(place, ())) or 1
-        shapes[place] = Size(cells * math.ceil(shape.width / cells), shape.height)
+        shapes[place] = Size(math.ceil(shape.width), shape.height)  # a table of whole pixels
         size = sizes[place]
         sizes[place] = Size(max(size.width, shapes[place].width), size.height)
     placed = place_graph(sides.union, direction, seconds, sizes)

@@ -82,6 +82,20 @@ def test_what_goes_from_copy_to_copy_has_no_say_in_the_ranks():
     assert place_graph(graph).layout.routes.keys() == {"e0", "e1"}
 
 
+def test_the_values_of_an_argument_in_several_copies_enter_a_node_at_one_place():
+    a, b = param("a"), param("b")
+    add = Node(NodeId("lv"), NodeKind.OPERATOR, "lv", "T", "relax.add")
+    edges = (
+        Edge(a.id, add.id, (0,)),
+        Edge(add.id, add.id, (0,), is_carried=True),
+        Edge(b.id, add.id, (1,)),
+    )
+    routes = place_graph(Graph("main", (a, b, add), edges, (), ())).layout.routes
+    first, carried, second = (routes[f"e{index}"].tip[0] for index in range(3))
+    assert carried == pytest.approx(first, abs=1)
+    assert second == pytest.approx(first + 28, abs=1)
+
+
 def test_effects_are_placed_in_their_order(modules):
     graph = extract(modules.Impure)
     text = to_dot(graph)

@@ -266,14 +266,15 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
         ]
 
     found: dict[str, schema.NodeFacts] = {}
-    for shown in view.graph.nodes:
+    for shown in (*view.graph.nodes, *(weight for weight, _ in view.weights.values())):
         function, inner, _ = view.locate(shown.id)
         graph = whole(function)
-        node = graph[inner] if inner in graph.index else shown
-        is_own = node is not shown and function == view.whole.function
+        is_known = inner in graph.index
+        node = graph[inner] if is_known else shown
+        is_own = is_known and function == view.whole.function
         group = view.around(shown.id)
-        more = _numbers(stage, function, node) if node is not shown else measured(shown.id)
-        facts = node_html(graph if node is not shown else view.graph, node, more)
+        more = _numbers(stage, function, node) if is_known else measured(shown.id)
+        facts = node_html(graph if is_known else view.graph, node, more)
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:
             facts += copies_html(copies, graph)

@@ -58,12 +58,12 @@ class Location:
 
 
 def shown_selection(state: State, side: Side) -> str:
-    """Return the drawn node that shows the selected node on a side, "" if none does."""
+    """Return the drawn node or weight that shows the selected node on a side, "" if none does."""
     chosen, view = state.selection, view_or_none(state, side)
     if chosen.side != side or chosen.function != state.function or view is None:
         return ""
     node = chosen.node
-    if not node or node in view.graph.index:
+    if not node or node in view.graph.index or node in view.weights:
         return node
     if node in view.whole.index:
         return str(view.where(NodeId(node)) or "")

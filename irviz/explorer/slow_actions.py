@@ -178,8 +178,12 @@ def _shown_in(state: State, node_id: NodeId) -> State:
         raise NotFoundError(
             f"{node_id!r} is not a node of {state.function!r}: give one of its variables"
         )
-    after = _looking(state, whole.choose(reveal(tree, whole.choices, node_id)))
+    choices = reveal(tree, whole.choices, node_id)
+    after = _looking(state, whole.choose(choices))
     view = view_or_none(after, "current")
+    if view is not None and node_id not in {*view.graph.index, *view.weights}:
+        after = _looking(state, whole.choose(choices.open(node_id)))
+        view = view_or_none(after, "current")
     place = None if view is None else view.where(node_id)
     if view is not None and place in view.openable:  # one of many that are used alike
         after = _toggled(after, str(place))

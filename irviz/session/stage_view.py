@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from irviz.errors import NotFoundError
 from irviz.limits import MIN_NODES, MOST_NODES
@@ -32,6 +33,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
+from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import (
     Direction,
     GraphFigure,
@@ -130,6 +132,15 @@ class StageView:
             if node.kind is NodeKind.GROUP or (_is_call(node) and self.opened(node.id) is None)
         )
 
+    @cached_property
+    def weights(self) -> Mapping[NodeId, tuple[Node, NodeId]]:
+        """The weights that are lines in a drawn node, by id, with the id of that node."""
+        return {
+            weight.id: (weight, node.id)
+            for node in self.graph.nodes
+            for weight in node_labels.weights(node)
+        }
+
     @property
     def closable(self) -> frozenset[str]:
         """The ids of regions that can be collapsed."""
@@ -143,7 +154,8 @@ class StageView:
 
     def all_around(self, node_id: str) -> Iterator[str]:
         """Yield the ids of the regions around a node that can be collapsed, the innermost first."""
-        index = self.graph.index.get(NodeId(node_id))
+        _, drawn = self.weights.get(NodeId(node_id), (None, NodeId(node_id)))
+        index = self.graph.index.get(drawn)
         region = self.graph.nodes[index].region if index is not None else None
         regions = self.graph.regions
         return filter(None, (regions[one].id for one in regions_around(regions, region)))

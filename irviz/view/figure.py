@@ -149,7 +149,7 @@ def with_highlight(figure: Figure, nodes: Collection[str], theme: ThemeName = "c
     colour = get_theme(theme).changes["changed"]
     for group in list(root.iter("g")):
         classes = group.get("class", "").split()
-        if group.get("data-node") in nodes and "node" in classes:
+        if group.get("data-node") in nodes and not {"node", "weight"}.isdisjoint(classes):
             shape = next((one for one in group if one.get("class") == "shape"), None)
             if shape is not None:
                 outline = deepcopy(shape)

@@ -15,6 +15,7 @@ from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
 from irviz.transforms.passes.pass_call import named_pass
+from irviz.view.graph.node_labels import lines
 
 
 class Classifier(nn.Module):
@@ -143,8 +144,12 @@ def opened(session):
     return view, choices
 
 
+def weight_lines(node):
+    return lines(node)[-len(node.weights) :] if node.weights else []
+
+
 def lines_of(graph):
-    return [line for node in graph.nodes for line in node.weights]
+    return [line for node in graph.nodes for line in weight_lines(node)]
 
 
 def test_a_weight_is_a_line_in_the_operator_that_alone_uses_it():

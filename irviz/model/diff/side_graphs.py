@@ -16,7 +16,7 @@ from irviz.model.folding.containers import (
     with_parameters,
 )
 from irviz.model.folding.expansion import Expansion
-from irviz.model.folding.visible_graph import VisibleGraph, visible_graph, weight_line
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
@@ -240,7 +240,7 @@ class _Side:
     ) -> Node:
         """Return a node of this stage in a region, with what is drawn as part of it."""
         parts = [one for one in held[node_id] if one.id != node_id]
-        weights = (weight_line(one) for one in parts if one.kind in INPUT_KINDS)
+        weights = (one for one in parts if one.kind in INPUT_KINDS)
         items = (
             one
             for one in parts

@@ -272,15 +272,15 @@ def container_path(tree: ContainerTree, step: int) -> tuple[ContainerPosition, .
 def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expansion:
     """Expand all containers around a node, and show the copies that it is in.
 
-    A weight is then a node of its own, and no line in the call that uses it; likewise an element of
-    a call's result.
+    An element of a call's result is then a node of its own.
     """
     step = _step(tree, node_id)
     for place in container_path(tree, step) if step is not None else ():
         expansion = expansion.open(place.container.id)
         if place.container.copies > 1:
             expansion = expansion.show_copy(place.container.id, place.copy)
-    is_part = node_id not in tree.bound.at or tree.bound.renamed(tree.bound.at[node_id]) is not None
+    at = tree.bound.at.get(node_id)
+    is_part = at is not None and tree.bound.renamed(at) is not None
     return expansion.open(node_id) if is_part else expansion
 
 

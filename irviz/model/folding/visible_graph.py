@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ from irviz.model.graph.graph import (
     regions_around,
     with_group_titles,
 )
-from irviz.model.graph.layers import common_layer, layer_name
+from irviz.model.graph.layers import common_layer
 from irviz.model.graph.memory_accesses import computing
 
 
@@ -312,19 +311,8 @@ def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
                 node._replace(size=node.size + len(held)), leaves.weights[item]
             )
         else:
-            found[at] = node._replace(weights=tuple(map(weight_line, held)))
+            found[at] = node._replace(weights=tuple(held))
     return tuple(found[at] for at in sorted(found))
-
-
-def weight_line(leaf: Node) -> str:
-    """Return the line for a weight in its user: its name without its layer, and its shape.
-
-    `p_mlp_0_weight` of the layer `mlp.0` is `weight (96, 24)`.
-    """
-    layer = leaf.layers[0] if leaf.layers else ()  # of two stages one may know no layers
-    around = re.escape(layer_name(layer)).replace(r"\.", "[._]")
-    name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
-    return f"{name} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
 
 
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:

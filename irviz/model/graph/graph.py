@@ -109,8 +109,7 @@ class Node(NamedTuple):
         size: The number of nodes that a group stands for.
         layers: The model's layers that it belongs to; see `model.graph.layers`.
         flops: Its floating-point operations, None if unknown.
-        weights: The parameters that are drawn as lines in it: what is left of their names, and
-            their shapes.
+        weights: The parameters that are drawn as lines in it.
         item: The node for the only used element of its value, if that is drawn as part of it.
         group: The title of an expanded layer that has no frame, as this node is all that it holds.
     """
@@ -132,7 +131,7 @@ class Node(NamedTuple):
     size: int = 1
     layers: tuple[Layer, ...] = ()
     flops: float | None = 0.0
-    weights: tuple[str, ...] = ()
+    weights: tuple[Node, ...] = ()
     item: Node | None = None
     group: str = ""
 
@@ -433,7 +432,11 @@ def inlined_parts(
         return region if inner is None else first + inner
 
     nodes = [
-        node._replace(id=inlined_id(call, node.id), region=index(node.region))
+        node._replace(
+            id=inlined_id(call, node.id),
+            region=index(node.region),
+            weights=tuple(one._replace(id=inlined_id(call, one.id)) for one in node.weights),
+        )
         for node in graph.nodes
     ]
     regions = [

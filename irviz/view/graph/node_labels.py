@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from irviz.model.folding.containers import STORAGE_ROTATES, UNKNOWN_FLOPS
 from irviz.model.graph.graph import CALL_KINDS, Node, NodeKind, Resolution
@@ -93,11 +94,29 @@ def note(node: Node) -> str:
 def lines(node: Node) -> list[str]:
     """Return the small lines below the title: the note, threads, the layer, the weights."""
     threads = dict(node.attributes).get("threads", "") if node.kind is NodeKind.BLOCK else ""
-    weights = list(map(shorten_name, node.weights))
-    if len(weights) > _MAX_WEIGHTS:
-        weights[_MAX_WEIGHTS - 1 :] = [f"and {len(weights) - _MAX_WEIGHTS + 1} more weights"]
+    shown = weights(node)
+    texts = [shorten_name(_weight(one)) for one in shown]
+    if len(shown) < len(node.weights):
+        texts.append(f"and {len(node.weights) - len(shown)} more weights")
     layer = group_title(node.group)
-    return list(filter(None, [note(node), shorten_name(threads, _MAX_THREADS), layer, *weights]))
+    return list(filter(None, [note(node), shorten_name(threads, _MAX_THREADS), layer, *texts]))
+
+
+def weights(node: Node) -> Sequence[Node]:
+    """Return the weights of a node that have a line each: all of a few, or the first ones."""
+    is_few = len(node.weights) <= _MAX_WEIGHTS
+    return node.weights if is_few else node.weights[: _MAX_WEIGHTS - 1]
+
+
+def _weight(leaf: Node) -> str:
+    """Return the line for a weight in its user: its name without its layer, and its shape.
+
+    `p_mlp_0_weight` of the layer `mlp.0` is `weight (96, 24)`.
+    """
+    layer = leaf.layers[0] if leaf.layers else ()  # of two stages one may know no layers
+    around = re.escape(layer_name(layer)).replace(r"\.", "[._]")
+    name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
+    return f"{name} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
 
 
 def _call(node: Node) -> str:

@@ -156,6 +156,7 @@ def _lines(shape: NodeShape, rect: Rect) -> str:
 
 
 _STUB = 3.0
+_LINE_INSET = 5.0
 _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
 """Nodes that are impure only because of their contents."""
 
@@ -191,9 +192,25 @@ def draw_node(
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = node_labels.title(node), node_labels.NAME_SIZE
     svg.add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
+    weights = node_labels.weights(node)
+    first = len(notes) - len(weights) - (len(weights) < len(node.weights))
+    of_lines = dict(enumerate(weights, start=first))
     for number, note in enumerate(notes):
         place = (x, position[1] + 15 + 12 * number)
-        svg.add_text(group, note, place, node_labels.NOTE_SIZE, note_colour, css_class="note")
+        into = group
+        if number in of_lines:
+            top = place[1] - 9.5
+            line = Rect(rect.left + _LINE_INSET, top, rect.right - _LINE_INSET, top + 12)
+            into = _weight_line(group, of_lines[number], line)
+        svg.add_text(into, note, place, node_labels.NOTE_SIZE, note_colour, css_class="note")
+    return group
+
+
+def _weight_line(parent: ElementTree.Element, weight: Node, rect: Rect) -> ElementTree.Element:
+    """Add a group for the line of a weight, which is pointed at and selected like a node."""
+    group = svg.add(parent, "g", "weight", data_node=weight.id)
+    svg.add_tooltip(group, _tooltip(weight))
+    svg.add_rect(group, rect, "shape", rx=3, fill="none", pointer_events="all")
     return group
 
 

@@ -173,7 +173,7 @@ def test_a_layer_of_one_call_is_drawn_as_that_call_which_has_its_title(graphs):
     assert lines(shown[calls[0]])[0] == "fc0 · Linear"
     assert lone_calls(shown) == {shown[calls[0]].region: calls[0]}
     weight = tree.graph.entering[calls[0]][1].source
-    assert not lone_calls(visible_graph(tree, reveal(tree, opened, weight)).graph)
+    assert not lone_calls(visible_graph(tree, opened.open(weight)).graph)
 
 
 def test_elements_of_which_several_are_used_are_nodes(graphs):

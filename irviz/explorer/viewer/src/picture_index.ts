@@ -1,7 +1,7 @@
 // A picture of a graph, indexed once for all events.
 //
-// The SVG has g.node[data-node] with one .shape, g.value, g.word and g.change[data-node], and
-// g.edge[data-source][data-target]; [data-toggle] are signs that open and close something. They are
+// The SVG has g.node[data-node] with one .shape, in which a g.weight[data-node] may be the line of a
+// weight, g.value, g.word and g.change[data-node], and g.edge[data-source][data-target]; [data-toggle] are signs that open and close something. They are
 // moved by groups, if at all, and not scaled.
 
 import { readSvg } from "./markup";
@@ -18,6 +18,8 @@ export interface DrawnPicture {
   /** Where the function's first node is: the picture is read from there. */
   start: Point;
   nodes: ReadonlyMap<string, SVGGElement>;
+  /** The nodes of which weights are lines, by the ids of the weights, which `nodes` has too. */
+  users: ReadonlyMap<string, string>;
   /** All that is drawn of each node, in the order in which it is drawn. */
   parts: ReadonlyMap<string, SVGGElement[]>;
   edges: readonly DrawnEdge[];
@@ -64,6 +66,7 @@ export function readPicture(text: string): DrawnPicture {
   const frame = { x, y, width, height };
   const words = takeTitles(svg);
   const nodes = new Map<string, SVGGElement>();
+  const users = new Map<string, string>();
   const parts = new Map<string, SVGGElement[]>();
   const edges: DrawnEdge[] = [];
   const edgesOf = new Map<string, DrawnEdge[]>();
@@ -71,7 +74,9 @@ export function readPicture(text: string): DrawnPicture {
     const { node, source = "", target = "" } = element.dataset;
     if (node !== undefined) {
       append(parts, node, element);
-      if (element.classList.contains("node")) nodes.set(node, element);
+      const user = element.classList.contains("weight") ? nodeAt(element.parentElement) : "";
+      if (user) users.set(node, user);
+      if (user || element.classList.contains("node")) nodes.set(node, element);
     } else {
       const edge = { element, source, target };
       edges.push(edge);
@@ -119,7 +124,7 @@ export function readPicture(text: string): DrawnPicture {
     return found;
   };
   return {
-    ...{ svg, frame, nodes, parts, edges, edgesOf, words, rects, enlarge },
+    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge },
     measureNames,
     start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
@@ -169,10 +174,13 @@ export function showPale(picture: DrawnPicture, ids: readonly string[]) {
   }
 }
 
+const nodeAt = (element: Element | null) =>
+  element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
+
 /** Return what an event happened on. */
 export function partAt(target: EventTarget | null): { node: string; toggle: string } {
   const element = target instanceof Element ? target : null;
-  const node = element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
+  const node = nodeAt(element);
   const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset.toggle ?? "";
   return { node, toggle };
 }

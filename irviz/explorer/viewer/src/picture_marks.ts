@@ -7,7 +7,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 interface Marks {
   svg: SVGSVGElement;
-  /** Show nodes with what is joined to them; the rest of the picture is drawn pale. */
+  /** Show nodes, or those that weights are lines of, with what is joined to them; the rest is pale. */
   hover(ids: readonly string[]): void;
   select(ids: readonly string[]): void;
   /** Outline nodes for a moment. */
@@ -31,6 +31,7 @@ export function createMarks(picture: DrawnPicture): Marks {
   const outlines = { preview: group("preview"), new: group("new"), pulse: group("pulse") };
   const selected = group("selected");
   const near = group("near");
+  const line = group("line"); // in the box of a node, which may be pointed at
 
   /** Copy a part to where it is drawn: groups around it may move it. */
   const copy = (part: SVGGraphicsElement, to: SVGGElement) => {
@@ -69,19 +70,24 @@ export function createMarks(picture: DrawnPicture): Marks {
     svg,
     hover(ids) {
       near.replaceChildren();
-      const known = ids.filter((id) => picture.nodes.has(id));
+      const users = ids.map((id) => picture.users.get(id) ?? id);
+      const known = users.filter((id) => picture.nodes.has(id));
       picture.svg.classList.toggle("irviz-faded", known.length > 0);
       const ends = [...copyEdges(known, near)].flatMap(({ source, target }) => [source, target]);
       copyNodes(new Set([...ends, ...known]), near);
     },
     select(ids) {
       selected.replaceChildren();
+      line.replaceChildren();
       const known = ids.filter((id) => picture.nodes.has(id));
       copyEdges(known, selected);
       const copies = owner.createElementNS(SVG, "g");
       copies.setAttribute("class", "irviz-copies");
       copyNodes(known, selected.appendChild(copies));
-      outline(known, selected, "irviz-halo");
+      for (const id of known) {
+        if (picture.users.has(id)) outline([id], line, "irviz-outline");
+        else outline([id], selected, "irviz-halo");
+      }
     },
     outline(name, ids) {
       const to = outlines[name];

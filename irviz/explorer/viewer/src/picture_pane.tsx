@@ -221,7 +221,10 @@ function drive(
     else if (!picture.nodes.has(node)) selectAt(0);
     else select(nextNode(picture.rects(), picture.edges, node, arrow) ?? node);
   };
-  const selectAt = (place: number) => select([...(drawn()?.nodes.keys() ?? [])].at(place) ?? "");
+  const selectAt = (place: number) => {
+    const { nodes, users } = drawn() ?? {};
+    select([...(nodes?.keys() ?? [])].filter((id) => !users?.has(id)).at(place) ?? "");
+  };
   const keys: Record<string, (event: KeyboardEvent) => void> = {
     "+": () => zoomBy(ZOOM_STEP),
     "=": () => zoomBy(ZOOM_STEP),

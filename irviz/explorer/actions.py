@@ -406,14 +406,9 @@ class Trust(Action):
 
 @dataclass(frozen=True)
 class Answer(Action):
-    """Answer whether code of files may be run."""
+    """Answer whether code of files may be run; if not, the action that needs it is dropped."""
 
     is_allowed: bool
-
-
-@dataclass(frozen=True)
-class Distrust(Action):
-    """Drop the action that needs code of a file."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class ScheduleTimes:
         return results[-1].error or self.error or _summary(results)
 
     def html(self, schedule: ScheduleStages) -> str:
-        """Return a table of the times of the stages, and of their ratios to the first; "" for none."""
+        """Return a table of the times of the stages and their ratios to the first, or ""."""
         results = self._results(schedule)
         if not any(one.error or one.timing for one in results):
             return ""

@@ -406,7 +406,7 @@ class Trust(Action):
 
 @dataclass(frozen=True)
 class Answer(Action):
-    """Answer whether code of files may be run; if not, the action that needs it is dropped."""
+    """Answer whether code of files may be run."""
 
     is_allowed: bool
 

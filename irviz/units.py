@@ -1,4 +1,4 @@
-"""Numbers of bytes and seconds as text, in the unit that makes them short."""
+"""Numbers as text, in the unit that makes them short, and what is long as its beginning."""
 
 from __future__ import annotations
 
@@ -38,6 +38,21 @@ def format_duration(seconds: float) -> str:
             break
     value = seconds / size
     return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.3g} {unit}"
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are.
+
+    >>> first_names(["lv", "lv1", "lv2"], 1)
+    'lv and 2 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def beginning(text: str, most: int) -> str:
+    """Return a text, or of a long one so much that it has `most` characters with an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 # --- Format numbers for pictures: short, with a true minus sign, and distinct if they differ -----

@@ -40,13 +40,13 @@ def add_file(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> N
     )
     count = "?" if is_optional else None
     parser.add_argument("file", type=Path, nargs=count, metavar="FILE", help=words)
+    _add_module(parser)
+
+
+def _add_module(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--module", default="", metavar="NAME", help="the module to read, if it defines several"
+        "--module", default="", metavar="NAME", help="the module to read, if a file has several"
     )
-    _add_missing(parser)
-
-
-def _add_missing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--missing",
         choices=("error", "opaque"),
@@ -183,16 +183,18 @@ def add_draw(commands: Commands) -> None:
         "-o", "--output", type=Path, required=True, help=f"a file: {', '.join(_PICTURES)}"
     )
     add_function(parser)
-    parser.add_argument("--theme", default="course", help="course or dark")
-    parser.add_argument("--direction", default="up", help="up or down")
-    parser.add_argument(
-        "--around", default="", metavar="NAME", help="draw only the neighbourhood of this node"
-    )
-    parser.add_argument("--steps", type=int, default=1, help="its radius in uses; default: 1")
-    parser.add_argument(
-        "--to", default="", metavar="NAME", help="with --around: only the paths between the two"
-    )
+    _add_picture(parser)
     parser.set_defaults(run=_run_draw)
+
+
+def _add_picture(parser: argparse.ArgumentParser, when: str = "") -> None:
+    """Add the options for what of a graph is drawn, and how."""
+    name: Any = {"default": "", "metavar": "NAME"}
+    parser.add_argument("--theme", default="course", help=f"{when}course or dark")
+    parser.add_argument("--direction", default="up", help=f"{when}where data flows, up or down")
+    parser.add_argument("--around", **name, help=f"{when}only the neighbourhood of this node")
+    parser.add_argument("--steps", type=int, default=1, help="its radius in uses; default: 1")
+    parser.add_argument("--to", **name, help="with --around: only the paths between the two")
 
 
 def _run_draw(options: argparse.Namespace) -> None:
@@ -245,20 +247,11 @@ def add_diff(commands: Commands) -> None:
         parser.add_argument(
             name, metavar=name.upper(), help=f"{which}: a file, or a stage as work.irviz#1"
         )
-    parser.add_argument(
-        "--module", default="", metavar="NAME", help="the module to read, if a file defines several"
-    )
-    _add_missing(parser)
+    _add_module(parser)
     parser.add_argument("--function", default="", metavar="NAME", help="only this function")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="draw to this .svg file")
-    parser.add_argument("--around", default="", metavar="NAME", help="with -o: only near this node")
-    parser.add_argument("--steps", type=int, default=1, help="its radius in uses; default: 1")
-    parser.add_argument(
-        "--to", default="", metavar="NAME", help="with --around: only the paths between the two"
-    )
-    parser.add_argument("--theme", default="course", help="with -o: course or dark")
-    parser.add_argument("--direction", default="up", help="with -o: where data flows, up or down")
+    _add_picture(parser, "with -o: ")
     parser.add_argument(
         "--layout", default="beside", help="with -o: the module before is beside or above"
     )

@@ -27,7 +27,7 @@ import platformdirs
 from irviz.cli.desktop_window import chromium, has_webview, own_window
 from irviz.errors import IrvizError
 from irviz.safe_files import private_folder
-from irviz.worker.child_process import end_process, wait_for
+from irviz.worker.child_process import Process, end_process
 
 if TYPE_CHECKING:
     from irviz.loaders.loaded_model import Missing
@@ -240,7 +240,7 @@ _SECONDS = 2.0
 """The time in which a running irviz answers, or it is left alone."""
 
 
-class ForkedServer:
+class ForkedServer(Process):
     """A page's server that a running irviz forked; it ends when the connection is closed."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -262,10 +262,6 @@ class ForkedServer:
             if closed.poll(0):
                 self.returncode = 1
         return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended."""
-        return wait_for(self, timeout)
 
     def terminate(self) -> None:
         """Ask it to end."""

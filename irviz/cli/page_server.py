@@ -315,7 +315,9 @@ class _Document(_Private):
         if shown.explorer is not None:
             self.finish(template("index").render(initial_picture(shown.explorer), token=token))
         elif shown.opening:
-            self.finish(template("index").render(waiting_page(shown.opening), token=token))
+            waiting: dict[str, object] = {"model": "", "title": shown.opening}
+            waiting |= {"rows": [], "pictures": []}
+            self.finish(template("index").render(waiting, token=token))
         else:
             self.finish(start_page(token, shown.failure, shown.refused))
 
@@ -407,11 +409,6 @@ def start_page(token: str, failure: str = "", refused: str = "") -> str:
     words = {"recent": recent_files(), "examples": EXAMPLES}
     words |= {"failure": failure, "refused": refused}
     return template("start").render(words, token=token)
-
-
-def waiting_page(name: str) -> dict[str, object]:
-    """Return the values for the page's template while a file of this name is opened."""
-    return {"model": "", "title": name, "rows": [], "pictures": []}
 
 
 def template(name: str) -> jinja2.Template:

@@ -10,21 +10,19 @@ from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
 def multiply_add() -> IRModule:
     """Return x * y + z, of (3, 4) in float32."""
-    return _module(
-        lambda builder, x, y, z: relax.op.add(builder.emit(relax.op.multiply(x, y)), z),
-        x=(3, 4), y=(3, 4), z=(3, 4),
-    )  # fmt: skip
+    shape = (3, 4)
+    return main_of(
+        lambda x, y, z: relax.op.add(relax.op.multiply(x, y), z), x=shape, y=shape, z=shape
+    )
 
 
 def linear_relu() -> IRModule:
     """Return relu(x @ w + b), the first layer of the lecture's MLP, with the weight transposed."""
 
-    def build(builder: relax.BlockBuilder, *parameters: relax.Var) -> relax.Expr:
-        x, w, b = parameters
-        product = builder.emit(relax.op.matmul(x, w))
-        return relax.op.nn.relu(builder.emit(relax.op.add(product, b)))
+    def build(x: relax.Var, w: relax.Var, b: relax.Var) -> relax.Expr:
+        return relax.op.nn.relu(relax.op.add(relax.op.matmul(x, w), b))
 
-    return _module(build, x=(1, 784), w=(784, 128), b=(128,))
+    return main_of(build, x=(1, 784), w=(784, 128), b=(128,))
 
 
 @ir.transform.module_pass(opt_level=0, name="UseFma")  # type: ignore[untyped-decorator]
@@ -45,7 +43,7 @@ def fuse_linear_relu() -> ir.transform.Pass:
     return relax.transform.FuseOpsByPattern([("linear_relu", layer)])
 
 
-def _module(build: Callable[..., relax.Expr], **shapes: tuple[int, ...]) -> IRModule:
+def main_of(build: Callable[..., relax.Expr], **shapes: tuple[int, ...]) -> IRModule:
     """Return a module with a `main` of these parameters, whose last value `build` returns."""
     builder = relax.BlockBuilder()
     parameters = [
@@ -53,6 +51,6 @@ def _module(build: Callable[..., relax.Expr], **shapes: tuple[int, ...]) -> IRMo
     ]
     with builder.function("main", parameters):
         with builder.dataflow():
-            result = builder.emit_output(build(builder, *parameters))
+            result = builder.emit_output(builder.normalize(build(*parameters)))
         builder.emit_func_output(result)
     return builder.get()

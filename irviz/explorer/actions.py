@@ -412,11 +412,6 @@ class Answer(Action):
 
 
 @dataclass(frozen=True)
-class Distrust(Action):
-    """Drop the action that needs code of a file."""
-
-
-@dataclass(frozen=True)
 class Cancel(Action):
     """Cancel running and waiting jobs."""
 

@@ -26,7 +26,6 @@ from irviz.explorer.shown_schedule import called_prim_func, nest, offered_step, 
 from irviz.explorer.slow_actions import draw, iter_ahead, look
 from irviz.explorer.stage_rows import (
     FEW_NODES,
-    Counts,
     function_changes,
     functions_key,
     iter_change_counts,
@@ -154,10 +153,11 @@ class Effects:
             self._runner.replace(_PICTURE, partial(_draw_ahead, state), delay=_AHEAD_SECONDS)
 
     def _count_changes(self, state: State) -> None:
+        told = partial(self._report, ChangesKey())
         if len(state.session.stages) <= _FEW_STAGES:
             few = in_steps(iter_change_counts(state, most=FEW_NODES))
-            self._runner.replace(_FEW_COUNTS, few, told=self._tell_counts)
-        self._runner.replace(_COUNTS, self._count, told=self._tell_counts, delay=_IDLE_SECONDS)
+            self._runner.replace(_FEW_COUNTS, few, told=told)
+        self._runner.replace(_COUNTS, self._count, told=told, delay=_IDLE_SECONDS)
 
     def _compare_functions(self, state: State) -> None:
         """Find out what became of each function, at once where they are listed for a lost one."""
@@ -168,8 +168,8 @@ class Effects:
         is_lost = not state.has_function(state.stage_id)
         self._runner.replace(
             _FUNCTIONS,
-            lambda _: actions.Report(key, function_changes(state, key)),
-            self._store.dispatch,
+            lambda _: function_changes(state, key),
+            partial(self._report, key),
             delay=_AHEAD_SECONDS if is_lost else _IDLE_SECONDS,
         )
 
@@ -183,9 +183,6 @@ class Effects:
                 time.sleep(_LOOK_SECONDS)
 
         in_steps(iter_change_counts(self._store.state, wait))(job)
-
-    def _tell_counts(self, counts: Counts) -> None:
-        self._store.dispatch(actions.Report(ChangesKey(), counts))
 
     def _try(self, state: State) -> None:
         """Try replacements for the callee of the selected call."""
@@ -436,10 +433,7 @@ class Effects:
 
     def _do(self, key: Hashable, name: str, work: Work) -> None:
         """Queue a job, and report its result."""
-        dispatch = self._store.dispatch
-        self._runner.queue(
-            RUN, key, name, work, lambda answer: dispatch(actions.Report(key, answer))
-        )
+        self._runner.queue(RUN, key, name, work, partial(self._report, key))
 
     def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
         """Make a file and send it to the browser, or report why it cannot be made."""

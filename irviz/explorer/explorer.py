@@ -115,12 +115,11 @@ class Pane(Viewer):
         question = self.store.state.question
         if isinstance(action, _DRAWN):
             self.store.dispatch(actions.Look(action))
-        elif not isinstance(action, actions.Answer):
-            self.store.dispatch(action)
-        elif question is not None:
+        elif question is not None and action == actions.Answer(True):
             assert isinstance(question.action, Action), "it was one that asked"
-            trust = actions.Trust(question.action, question.files)
-            self.store.dispatch(trust if action.is_allowed else actions.Distrust())
+            self.store.dispatch(actions.Trust(question.action, question.files))
+        else:
+            self.store.dispatch(action)
 
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
         """Take what the page wrote in one message, as one action.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from tvm import ir
@@ -74,39 +73,27 @@ def _outcome(found: Preview) -> str:
     return "would change nothing" if found.words.endswith("nothing") else "would change functions"
 
 
-@dataclass
-class _Contents:
-    """The contents of a module that passes look for."""
-
-    kinds: set[NodeKind] = dataclasses.field(default_factory=set)
-    operators: set[str] = dataclasses.field(default_factory=set)
-    has_dataflow: bool = False
-    has_fused: bool = False
-    has_prim_funcs: bool = False
-
-    def has(self, *names: str) -> bool:
-        """Tell whether there is one of these Relax operators."""
-        return any(f"relax.{name}" in self.operators for name in names)
-
-
-_SUGGESTIONS: Mapping[str, Callable[[_Contents], bool]] = {
-    "LegalizeOps": lambda found: NodeKind.OPERATOR in found.kinds,
-    "FoldConstant": lambda found: NodeKind.CONSTANT in found.kinds,
-    "AnnotateTIROpPattern": lambda found: found.has_prim_funcs,
-    "FuseOps": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "FuseTIR": lambda found: found.has_fused,
-    "FuseOpsByPattern": lambda found: NodeKind.OPERATOR in found.kinds,
-    "ConvertLayout": lambda found: found.has("nn.conv1d", "nn.conv2d"),
-    "ToMixedPrecision": lambda found: found.has("matmul", "nn.conv2d"),
-    "EliminateCommonSubexpr": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "CanonicalizeBindings": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "DeadCodeElimination": lambda found: bool(found.kinds - {NodeKind.PARAM}),
-    "LambdaLift": lambda found: NodeKind.FUNCTION in found.kinds,
-    "RewriteDataflowReshape": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "CallTIRRewrite": lambda found: NodeKind.CALL_TIR in found.kinds,
-    "ToNonDataflow": lambda found: found.has_dataflow,
-    "StaticPlanBlockMemory": lambda found: NodeKind.ALLOC in found.kinds,
+_FUSED, _PRIM_FUNCS = "fused", "PrimFuncs"
+_CONVOLUTIONS = {"relax.nn.conv1d", "relax.nn.conv2d"}
+_SUGGESTIONS: Mapping[str, AbstractSet[object]] = {
+    "LegalizeOps": {NodeKind.OPERATOR},
+    "FoldConstant": {NodeKind.CONSTANT},
+    "AnnotateTIROpPattern": {_PRIM_FUNCS},
+    "FuseOps": {NodeKind.CALL_TIR},
+    "FuseTIR": {_FUSED},
+    "FuseOpsByPattern": {NodeKind.OPERATOR},
+    "ConvertLayout": _CONVOLUTIONS,
+    "ToMixedPrecision": {"relax.matmul", "relax.nn.conv2d"},
+    "EliminateCommonSubexpr": {*NodeKind} - {NodeKind.PARAM},
+    "CanonicalizeBindings": {*NodeKind} - {NodeKind.PARAM},
+    "DeadCodeElimination": {*NodeKind} - {NodeKind.PARAM},
+    "LambdaLift": {NodeKind.FUNCTION},
+    "RewriteDataflowReshape": {NodeKind.CALL_TIR},
+    "CallTIRRewrite": {NodeKind.CALL_TIR},
+    "ToNonDataflow": {RegionKind.DATAFLOW_BLOCK},
+    "StaticPlanBlockMemory": {NodeKind.ALLOC},
 }
+"""The passes, and what they look for in a module: one of these is enough."""
 
 
 def suggested_passes(stage: Stage) -> tuple[str, ...]:
@@ -115,15 +102,16 @@ def suggested_passes(stage: Stage) -> tuple[str, ...]:
         found = _contents(stage)
     except Exception:  # why is said in the place of the picture
         return ()
-    return tuple(name for name, fits in _SUGGESTIONS.items() if fits(found))
+    return tuple(name for name, wanted in _SUGGESTIONS.items() if wanted & found)
 
 
-def _contents(stage: Stage) -> _Contents:
-    found = _Contents(has_prim_funcs=bool(prim_funcs(stage.module)))
+def _contents(stage: Stage) -> set[object]:
+    """Return the contents of a module that passes look for: kinds, and operators of Relax."""
+    found: set[object] = {_PRIM_FUNCS} if prim_funcs(stage.module) else set()
     for name, function in relax_functions(stage.module).items():
-        found.has_fused |= "Primitive" in dict(attributes(function.attrs))
+        if "Primitive" in dict(attributes(function.attrs)):
+            found.add(_FUSED)
         graph = graph_of(stage, name)
-        found.kinds |= {node.kind for node in graph.nodes}
-        found.operators |= {node.operator for node in graph.nodes}
-        found.has_dataflow |= any(one.kind is RegionKind.DATAFLOW_BLOCK for one in graph.regions)
+        found.update(part for node in graph.nodes for part in (node.kind, node.operator))
+        found.update(region.kind for region in graph.regions)
     return found

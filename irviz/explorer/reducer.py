@@ -160,7 +160,7 @@ def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an a
             return replace(state, question=Question(then, files))
         case actions.Trust(_, files):
             return replace(state, session=session.trust(*files), question=None)
-        case actions.Distrust():
+        case actions.Answer(False):
             return replace(state, question=None)
         case actions.FindPass():
             return replace(state, bisection="")

@@ -9,12 +9,12 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from tvm_ffi import _ffi_api
 
 from irviz.errors import CancelledRunError
-from irviz.worker.supervisor import RUNS, TRIES, CancelledError
+from irviz.worker.supervisor import RUNS, TRIES, CancelledError, Worker
 
 _LOOK_SECONDS = 0.05
 _SWITCH_SECONDS = 0.001
@@ -33,13 +33,6 @@ class AbandonedError(BaseException):
     """The job of this thread is no longer wanted; nothing failed."""
 
 
-class Cancellable(Protocol):
-    """Something that a job waits for, such as a worker process."""
-
-    def cancel(self) -> None:
-        """End what it does for the job."""
-
-
 class Line:
     """Jobs that are done one at a time, in order, because they use the same worker process.
 
@@ -47,7 +40,7 @@ class Line:
     cancels only its own.
     """
 
-    def __init__(self, worker: Cancellable) -> None:
+    def __init__(self, worker: Worker) -> None:
         self.worker = worker
         self.turn = threading.Lock()
         """Held by the job whose turn it is."""

@@ -98,25 +98,14 @@ def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
 @lru_cache(maxsize=8)
 def script_data(stage: Stage, has_numpy: bool = False) -> Script:
     """Return the script of a stage, or the reason why it cannot be printed."""
-    label = visible(stage.label)
     script = printed(stage)
     if isinstance(script, Exception):
-        why = visible(str(script) or type(script).__name__)
+        why = str(script) or type(script).__name__
         words = f"# TVM does not print this module: {why}".replace("\n", "\n# ")
-        nothing: Script
-        nothing = {
-            "stage": "",
-            "label": "",
-            "text": words,
-            "functions": [],
-            "lines": {},
-            "numpy": [],
-            "blame": [],
-        }
-        return {**nothing, "stage": stage.id, "label": label}
+        script, has_numpy = tvmscript_lines.Script(words, {}, {}), False
     return {
         "stage": stage.id,
-        "label": label,
+        "label": visible(stage.label),
         "text": visible(script.text),
         "functions": _functions(script),
         "lines": _lines(script),
@@ -143,27 +132,11 @@ def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[NumPyText]:
 
 def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
     """Return the functions, starting at their decorators, in the order of the text."""
-    lines = script.text.splitlines()
-    starts = sorted((_first(lines, line), name) for name, line in script.functions.items())
-    nexts = [*(first for first, _ in starts[1:]), len(lines) + 1]
+    texts = tvmscript_lines.function_texts(script)
     return [
-        {"name": name, "first": first, "last": _last(lines, after - 1)}
-        for (first, name), after in zip(starts, nexts, strict=False)  # there may be no function
+        {"name": name, "first": text.start, "last": text.start + len(text.lines) - 1}
+        for name, text in texts.items()
     ]
-
-
-def _first(lines: list[str], line: int) -> int:
-    """Return the line of the first decorator above a `def`."""
-    while line > 1 and lines[line - 2].lstrip().startswith("@"):
-        line -= 1
-    return line
-
-
-def _last(lines: list[str], line: int) -> int:
-    """Return the last line, at or before this one, that is not empty."""
-    while line > 1 and not lines[line - 1].strip():
-        line -= 1
-    return line
 
 
 # --- numpy data --------------------------------------------------------------------------------

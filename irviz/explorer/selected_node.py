@@ -29,7 +29,7 @@ from irviz.session.node_history import HistoryStep, node_history
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
-from irviz.units import format_duration
+from irviz.units import first_names, format_duration
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.node_details import loop_nest_html, source_html
 from irviz.view.run_results import node_path
@@ -242,8 +242,7 @@ def _equal_words(state: State, found: Location) -> str:
             array = _weight_array(state, found, node.id)
             if array is not None and is_equal_array(own, array):
                 equal.append(node.name or node.id)
-    more = f" and {len(equal) - _MOST_SHARING:,} more" if len(equal) > _MOST_SHARING else ""
-    return f"equal to {', '.join(equal[:_MOST_SHARING])}{more}" if equal else ""
+    return f"equal to {first_names(equal, _MOST_SHARING)}" if equal else ""
 
 
 def _users_words(graph: Graph, found: Location) -> str:
@@ -253,12 +252,9 @@ def _users_words(graph: Graph, found: Location) -> str:
     same = [] if own is None else [one for one in tensors if tensors[one].same_as(own)]
     edges = [edge for one in same or [found.inner] for edge in graph.leaving.get(one, ())]
     users = list(dict.fromkeys(edge.target for edge in edges))
-    layers = [layers_label(graph[one]) for one in users[:_MOST_SHARING]]
-    names = [
-        f"{one} ({layer})" if layer else one for one, layer in zip(users, layers, strict=False)
-    ]
-    more = f" and {len(users) - len(names):,} more" if len(users) > len(names) else ""
-    return f"shared by {', '.join(names)}{more}" if len(users) > 1 else ""
+    layers = {one: layers_label(graph[one]) for one in users}
+    names = [f"{one} ({layer})" if layer else one for one, layer in layers.items()]
+    return f"shared by {first_names(names, _MOST_SHARING)}" if len(users) > 1 else ""
 
 
 def _time(trace: Trace, node_id: str) -> str:

@@ -94,7 +94,7 @@ def picture_data(state: State) -> dict[str, object]:
         "times": _times(state),
         "colours": _COLOURS,
         "colour": state.colour_by or "",
-        "clipboard": _clipboard(state),
+        "clipboard": {"text": state.clipboard.text, "serial": state.clipboard.serial},
         **{name: getattr(state, field) for name, field in schema.WRITTEN.items()},
     }
 
@@ -347,7 +347,3 @@ def _times(state: State) -> list[schema.PassTime]:
         for depth, one in root.walk()
         if depth
     ]
-
-
-def _clipboard(state: State) -> schema.Clipboard:
-    return {"text": state.clipboard.text, "serial": state.clipboard.serial}

@@ -92,6 +92,15 @@ Drawn: TypeAlias = tuple[Sequence[Panel], Sequence["str | None"]]
 Width = TypeVar("Width")
 
 
+class _Content(NamedTuple):
+    """What draws the panels of a picture, its label and description, and the stages in it."""
+
+    panels: Callable[[Shape], Drawn]
+    label: str
+    description: str
+    stages: Sequence[str]
+
+
 def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str, Figure]:
     """Draw a figure in each of its languages.
 
@@ -132,18 +141,23 @@ class _Drawing:
 
     def figures(self, language: str) -> Iterator[tuple[str, Figure]]:
         """Yield the name of each picture and the picture."""
-        one = self.declaration
-        function = self.session.function
+        if self.declaration.kind == "loops" and self.declaration.schedule:
+            yield from self._loop_steps(language)
+        else:
+            yield self.declaration.name, self._fitted(self._content(language), language)
+
+    def _content(self, language: str) -> _Content:
+        one, function, stages = self.declaration, self.session.function, self._stages()
+        stage = stages[-1]
+        functions = one.functions or [function]
         match one.kind:
             case "graph":
-                stage = self._stages()[-1]
                 graph = self._graph_of(stage)
                 _check_names(one.names, [graph])
-                fit = partial(self._graph, graph, stage, language)
                 words = say("computational graph of {0}", language, function)
-                yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
+                fit = partial(self._graph, graph, stage, language)
+                return _Content(fit, words, _sentences(graph), [stage])
             case "buffers" | "arguments":
-                stage = self._stages()[-1]
                 graph = destination_passing(self.session.stage(stage).module, function)
                 if one.kind == "buffers":
                     graph = _with_writes(graph, say("writes", language))
@@ -152,41 +166,33 @@ class _Drawing:
                     words = "calls of {0}, with all arguments as inputs"
                 words = say(words, language, function)
                 fit = partial(self._graph, graph, stage, language)
-                yield one.name, self._fitted(fit, words, language, _sentences(graph), [stage])
+                return _Content(fit, words, _sentences(graph), [stage])
             case "stages":
-                stages = self._stages()
                 words = say("{0} after each transform", language, function)
                 graphs = [self._graph_of(stage) for stage in stages]
                 _check_names(one.names, graphs)
                 about = " ".join(_sentences(graph) for graph in graphs)
                 fit = partial(self._stage_panels, graphs, stages, language)
-                yield one.name, self._fitted(fit, words, language, about, stages)
+                return _Content(fit, words, about, stages)
             case "parts":
-                stage = self._stages()[-1]
                 words = say("parts of {0}", language, function)
-                fit = partial(self._parts, stage, language)
                 about = _sentences(self.session.graph(stage))
-                yield one.name, self._fitted(fit, words, language, about, [stage])
+                return _Content(partial(self._parts, stage, language), words, about, [stage])
             case "code":
-                stage = self._stages()[-1]
-                fit = partial(self._code, stage, one.functions or [function], language)
-                words = say("{0} as text", language, ", ".join(one.functions or [function]))
-                yield one.name, self._fitted(fit, words, language, words, [stage])
+                words = say("{0} as text", language, ", ".join(functions))
+                fit = partial(self._code, stage, functions, language)
+                return _Content(fit, words, words, [stage])
             case "numpy":
-                stage = self._stages()[-1]
-                functions = one.functions or [function]
                 words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
-                fit = partial(self._numpy, stage, functions)
-                yield one.name, self._fitted(fit, words, language, words, [stage])
+                return _Content(partial(self._numpy, stage, functions), words, words, [stage])
             case "history":
-                stage = self._stages()[-1]
                 history = self.session.history(one.around, stage=stage)
                 stages = [step.stage.id for step in history.changes]
                 words = say("history of {0}", language, one.around)
                 fit = partial(self._graph, history.graph, stage, language)
-                yield one.name, self._fitted(fit, words, language, repr(history), stages)
-            case "loops":
-                yield from self._loops(language)
+                return _Content(fit, words, repr(history), stages)
+        words = say("loop nest of {0}", language, function)
+        return _Content(partial(self._parts, stage, language), words, words, [stage])
 
     def _source(self, reference: object) -> Sequence[str]:
         """Return the text of a Python function without its docstring and what is hidden."""
@@ -221,25 +227,18 @@ class _Drawing:
         blocks = [at for at, region in enumerate(graph.regions) if region.kind in kinds]
         return without_frames(graph, blocks)
 
-    def _fitted(
-        self,
-        panels: Callable[[Shape], Drawn],
-        label: str,
-        language: str,
-        description: str,
-        stages: Sequence[str],
-    ) -> Figure:
+    def _fitted(self, content: _Content, language: str) -> Figure:
         """Return the picture with as much of types and lines of code as fits on the slide."""
         one = self.declaration
-        programs = [self.session.script(stage).text for stage in stages]
+        programs = [self.session.script(stage).text for stage in content.stages]
         title = in_language(one.title, language)
-        words = in_language(one.description, language) or description
-        text = SlideText(title, title or label, words, programs)
+        words = in_language(one.description, language) or content.description
+        text = SlideText(title, title or content.label, words, programs)
         size = Size(*one.size)
         source = _with_gaps([self._source(each) for each in one.source])
 
         def fit(shape: Shape) -> Figure:
-            drawn, arrows = panels(shape)
+            drawn, arrows = content.panels(shape)
             if source:
                 written = code_panel(source, one.pairs, self.theme, shape.width)
                 drawn, arrows = [written, *drawn], ["", *arrows]
@@ -364,17 +363,9 @@ class _Drawing:
         panels = numpy_panels(chosen.module, script, functions, hide, self.theme, shape.width)
         return panels, [None]
 
-    def _loops(self, language: str) -> Iterator[tuple[str, Figure]]:
-        """Yield the loop nest, or what became of it in the steps of the schedule."""
-        one, session = self.declaration, self.session
-        words = say("loop nest of {0}", language, session.function)
-        way = session.lineage()
-        if not one.schedule:
-            stage = self._stages()[-1]
-            fit = partial(self._parts, stage, language)
-            yield one.name, self._fitted(fit, words, language, words, [stage])
-            return
-        steps = list(pairwise(way))
+    def _loop_steps(self, language: str) -> Iterator[tuple[str, Figure]]:
+        """Yield what became of the loop nest in the steps of the schedule."""
+        one, steps = self.declaration, list(pairwise(self.session.lineage()))
         if not 0 <= one.step <= len(steps):
             raise NotFoundError(f"the schedule has steps 1 to {len(steps)}, and no {one.step}")
         for number, (before, after) in enumerate(steps, start=1):

@@ -205,7 +205,7 @@ class CallReader:
             name = str(op.name)
             kind, passing = NAMED_CALLS.get(name, (NodeKind.OPERATOR, None))
             is_pure = bool(op.get_attr("FPurity"))
-            access = operator_access(name, is_pure=is_pure)
+            access = ACCESSES.get(name, None if is_pure else UNKNOWN)
             self._operators[key] = _Operator(name, kind, passing, is_pure, access)
         return self._operators[key]
 
@@ -332,11 +332,6 @@ _TENSORS = frozenset((*PLANNED_TENSORS, "vm.builtin.alloc_tensor"))
 _IN_PLACE = frozenset(("relax.call_tir_inplace", "relax.call_inplace_packed"))
 _POINTERS = ("tirx.buffer_data", "tirx.address_of", "tirx.tvm_access_ptr")
 _CALLS = ("tirx.call_extern", "tirx.tvm_call_packed", "tirx.tvm_call_cpacked")
-
-
-def operator_access(operator: str, *, is_pure: bool) -> Access | None:
-    """Return what calls of an operator do, None if they read arguments and make a new value."""
-    return ACCESSES.get(operator, None if is_pure else UNKNOWN)
 
 
 def call_access(call: ir.Call, operator: str, callee: str, default: Access | None) -> Access | None:

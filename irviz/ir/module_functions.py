@@ -12,6 +12,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import NotFoundError
 from irviz.ir.expression_labels import attributes
 from irviz.model.graph.graph import FunctionInfo, ModuleContents
+from irviz.units import first_names
 
 _MOST_NAMES = 3
 _OTHER = "an IRModule with an @R.function, or another stage"
@@ -119,10 +120,9 @@ def _advice(mod: ir.IRModule) -> str:
     if functions := relax_functions(mod):
         return f"its Relax functions are {', '.join(map(repr, functions))}: give one of these"
     if kernels := list(prim_funcs(mod)):
-        named, more = ", ".join(map(repr, kernels[:_MOST_NAMES])), len(kernels) - _MOST_NAMES
-        others = f" and {more} more" if more > 0 else ""
+        named = first_names([*map(repr, kernels)], _MOST_NAMES)
         return (
-            f"it has only the PrimFuncs {named}{others}: look at one of these, as by "
+            f"it has only the PrimFuncs {named}: look at one of these, as by "
             "session.select_function, or at a stage before they were compiled by themselves"
         )
     if not mod.functions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from math import prod
 
@@ -24,7 +25,7 @@ _OPERATORS: Mapping[type, Callable[[int, int], int]] = {
     tirx.Max: max,
     tirx.Min: min,
 }
-_MAX_SIZE = 1 << 62
+_MAX_BITS = 62
 _MAX_GUESSES = 256
 
 
@@ -121,25 +122,13 @@ def solve_dim(dim: ir.Expr, size: int, dims: Mapping[str, int]) -> tuple[str, in
     def value(guess: int) -> int | None:
         return evaluate_dim(dim, {**dims, name: guess})
 
-    bisected = _first(lambda guess: (value(guess) or 0) >= size)
-    for guess in (bisected, *range(_MAX_GUESSES)):
-        if guess is not None and value(guess) == size:
-            return name, guess
-    return None
+    def is_enough(guess: int) -> bool:
+        return (value(guess) or 0) >= size
 
-
-def _first(holds: Callable[[int], bool]) -> int | None:
-    """Return the first number above 0 that fulfils a condition which then stays fulfilled."""
-    high = 1
-    while not holds(high):
-        high *= 2
-        if high > _MAX_SIZE:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    high = next((1 << power for power in range(_MAX_BITS + 1) if is_enough(1 << power)), 0)
+    bisected = bisect_left(range(high), True, lo=high // 2 + 1, key=is_enough) if high else 0
+    guesses = (bisected, *range(_MAX_GUESSES))
+    return next(((name, guess) for guess in guesses if value(guess) == size), None)
 
 
 def _value(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:
@@ -171,7 +160,7 @@ def _wide(size: ir.Expr) -> ir.Expr:
 
 
 def _by_tvm(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:
-    if any(abs(dims[name]) > _MAX_SIZE for name in dim_names(dim)):
+    if any(abs(dims[name]) > 1 << _MAX_BITS for name in dim_names(dim)):
         return None
 
     def number(var: ir.Var) -> ir.Expr:

@@ -151,8 +151,8 @@ def function_texts(script: Script) -> dict[str, FunctionText]:
         if name in nodes and line != script.functions[name]:
             nodes[name][node_id] = line - 1 - starts[name]
     return {
-        name: FunctionText(_cut(lines[starts[name] : end]), nodes[name])
-        for name, end in zip(ordered, ends, strict=True)
+        name: FunctionText(_cut(lines[starts[name] : end]), nodes[name], starts[name] + 1)
+        for name, end in zip(ordered, ends, strict=False)  # there may be no function
     }
 
 

@@ -17,6 +17,7 @@ from irviz.errors import RunError
 from irviz.ir.argument_values import tensor_array
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
+from irviz.units import first_names
 
 Params = Mapping[str, NDArray[Any]]
 Missing = Literal["error", "opaque"]
@@ -73,22 +74,18 @@ def detach_weights(mod: ir.IRModule) -> tuple[ir.IRModule, Params]:
 
 def opaque_note(opaque: Sequence[str]) -> str:
     """Return a note on a model's calls without a definition."""
-    return f"TVM does not know {_first(opaque)}: the model can be drawn, but not run"
+    return f"TVM does not know {first_names(opaque, 1)}: the model can be drawn, but not run"
 
 
 def computed_note(computed: Sequence[str], by: str) -> str:
     """Return a note on a model's calls that the model's framework, `by`, computes."""
-    return f"TVM does not know {_first(computed)}: {by} computes it"
+    return f"TVM does not know {first_names(computed, 1)}: {by} computes it"
 
 
 def missing_advice(by: str) -> str:
     """Return what an error advises for a call that TVM lacks, and `by`, if not "", computes."""
     effect = f"lets {by} compute it" if by else "only draws it"
     return f"missing='opaque', or irviz open --missing opaque, {effect}"
-
-
-def _first(names: Sequence[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 # --- The file that a module was imported from, to be read again when the original is run ---------

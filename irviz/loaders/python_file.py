@@ -22,6 +22,7 @@ from irviz.loaders.tvmscript.syntax_tree import (
     only_lines,
     parse_tree,
 )
+from irviz.units import first_names
 
 _MAX_LISTED = 12
 NO_MODULE = "defines no module"
@@ -86,8 +87,7 @@ def _choose(tree: ast.Module, file: str, which: str) -> Definition:
             "`@T.prim_func(s_tir=True)` or `@R.function` above a function; if code builds the "
             "module, run it, and give the module to irviz.load"
         )
-    listed = ", ".join(map(repr, names[:_MAX_LISTED]))
-    listed += f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    listed = first_names([*map(repr, names)], _MAX_LISTED)
     if which:
         raise LoadError(f"{file} defines no {which!r}: there is {listed}")
     if len(names) > 1:

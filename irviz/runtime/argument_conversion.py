@@ -20,6 +20,7 @@ from irviz.ir.argument_values import (
 )
 from irviz.ir.expression_labels import shape_label, type_label
 from irviz.ir.symbolic_shapes import dim_names, evaluate_dim, parameter_dims, solve_dim, type_dims
+from irviz.units import beginning
 
 Array = NDArray[np.generic]
 Rows: TypeAlias = "Sequence[Argument] | Array"
@@ -120,8 +121,7 @@ def _shape(name: str, value: object, type_: relax.ShapeType) -> ShapeValue:
 def _brief(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return beginning(repr(value), 80)
 
 
 SIZE = 8

@@ -24,6 +24,7 @@ from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.model.graph.graph import Node
 from irviz.runtime.kernel_cache import KernelError, can_be_kept, compiled, is_closed
+from irviz.units import first_names
 
 # --- How Relax functions are optimised before they are built -------------------------------------
 
@@ -286,8 +287,7 @@ def nodes_of(mod: ir.IRModule, prim_func: str, target: tvm.target.Target) -> str
         found = [node.id for node in _nodes(lowered) if node.callee == prim_func]
         if found:
             names = [f"{one} ({before[one]})" if one in before else str(one) for one in found]
-            more = len(found) - _MOST_NODES
-            return ", ".join(names[:_MOST_NODES]) + (f" and {more} more" if more > 0 else "")
+            return first_names(names, _MOST_NODES)
     return ""
 
 

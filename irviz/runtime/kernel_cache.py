@@ -233,14 +233,11 @@ class _Chunk:
         if "bad_alloc" in str(failure):
             raise MemoryError(str(failure)) from failure
         for name, unit in self.units.items():
-            self._check_alone(name, unit)
-
-    def _check_alone(self, name: str, unit: tuple[str, tirx.PrimFunc]) -> None:
-        try:
-            with run_errors(f"the PrimFunc {name!r} could not be built"):
-                self._library({name: unit})
-        except RunError as failure:
-            raise KernelError(str(failure), name) from failure.__cause__
+            try:
+                with run_errors(f"the PrimFunc {name!r} could not be built"):
+                    self._library({name: unit})
+            except RunError as error:  # noqa: PERF203 - a build takes longer
+                raise KernelError(str(error), name) from error.__cause__
 
     def _stored(self, library: tvm.runtime.Module) -> tvm.runtime.Module:
         """Return the library as it was put on disk, or itself if that is not possible."""

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from irviz.errors import InputError, RunError, error_summary
+from irviz.errors import InputError, RunError, run_errors
 from irviz.limits import RUN_SECONDS
 from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
 from irviz.runtime.local_vm import tvm_target
@@ -150,10 +150,8 @@ def run_target(device: str = "", target: str = "", seconds: float | None = None)
     The target is JSON, or as in "llvm -mtriple=aarch64-linux-gnu -mcpu=…".
     """
     away, written = parse_device(device), _json(target)
-    try:
+    with run_errors(f"{target!r} is not a target"):
         kind = architecture(written)
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        raise RunError(f"{target!r} is not a target: {error_summary(failure)}") from None
     if away is None and kind != architecture():
         raise RunError(
             f"{target!r} is for {kind}, and this machine is {architecture()}: give the machine "

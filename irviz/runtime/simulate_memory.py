@@ -11,7 +11,7 @@ import cloudpickle
 import tvm
 from tvm import ir, relax, tirx
 
-from irviz.errors import InputError, RunError, error_summary
+from irviz.errors import InputError, RunError, run_errors
 from irviz.ir.calls import callee_name
 from irviz.ir.destination_passing import KILL_AFTER_LAST_USE, LoweredModule, lower
 from irviz.ir.module_functions import function_named, relax_function
@@ -50,12 +50,8 @@ def memory_use(
         raise InputError(
             f"the size {wrong[0]!r} is {known[wrong[0]]!r}: give an integer that is not negative"
         )
-    try:
+    with run_errors("the module cannot be sent to the worker"):
         sent = cloudpickle.dumps((mod, function, known))
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        raise RunError(
-            f"the module cannot be sent to the worker: {error_summary(failure)}"
-        ) from None
     try:
         with passes_time() as seconds:
             return TRIES.call(_read, sent, seconds=seconds)
@@ -66,12 +62,8 @@ def memory_use(
 def _read(sent: bytes) -> MemoryUse:
     """Lower the module and read its allocations; this runs in the worker."""
     mod, function, sizes = cloudpickle.loads(sent)
-    try:
+    with run_errors(f"the memory of {function!r} could not be planned"):
         planned = lower(mod, KILL_AFTER_LAST_USE)
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        raise RunError(
-            f"the memory of {function!r} could not be planned: {error_summary(failure)}"
-        ) from None
     return Allocations(planned, sizes).read(function)
 
 

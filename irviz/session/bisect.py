@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -299,14 +300,7 @@ def _lacks(session: Session, stage: Stage) -> bool:
 
 def _first_failing(fails: Callable[[int], bool], high: int) -> int:
     """Return a failing stage that follows a passing one; the first passes and `high` fails."""
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fails(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    return bisect_left(range(high), True, lo=1, key=fails)
 
 
 def _largest_jump(checks: _Checks, first: int, steps: _Steps) -> int:

@@ -19,7 +19,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
-from irviz.errors import InputError, RunError
+from irviz.errors import RunError
 from irviz.ir.argument_values import Argument, TypeMismatchError, check_argument
 from irviz.ir.expression_labels import type_label
 from irviz.ir.module_functions import drawable_function, prim_funcs, relax_functions
@@ -110,9 +110,7 @@ class ValueCheck:
         """Return whether the first stage fails: it cannot be run, or differs from itself."""
         try:
             references = self._ordinary
-        except (RunError, InputError) as failure:
-            if isinstance(failure, InputError):
-                raise
+        except RunError as failure:
             return StageVerdict(True, str(failure))
         one = replace(references[0], noise=[None] * len(references[0].noise))
         again = self._run(self._first, one.sample, FILLS[1])
@@ -551,15 +549,11 @@ def _are_alike(one: ir.Type, other: ir.Type) -> bool:
     if isinstance(one, ir.TupleType) and isinstance(other, ir.TupleType):
         pairs = zip(one.fields, other.fields, strict=False)
         return len(one.fields) == len(other.fields) and all(itertools.starmap(_are_alike, pairs))
-    if isinstance(one, ir.TupleType | relax.TensorType) and isinstance(
-        other, ir.TupleType | relax.TensorType
-    ):
-        if not (isinstance(one, relax.TensorType) and isinstance(other, relax.TensorType)):
-            return False
+    if isinstance(one, relax.TensorType) and isinstance(other, relax.TensorType):
         dtypes = {str(type_.dtype) for type_ in (one, other) if type_.dtype is not None}
         ranks = {type_.ndim for type_ in (one, other) if type_.ndim >= 0}
         return len(dtypes) < 2 and len(ranks) < 2
-    return True
+    return not all(isinstance(each, ir.TupleType | relax.TensorType) for each in (one, other))
 
 
 def _all_alike(some: Iterable[ir.Type], others: Iterable[ir.Type]) -> bool:

@@ -13,7 +13,7 @@ from irviz.model.matching.alignment import align_lists
 from irviz.session.session import Session
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.stage import Stage
-from irviz.units import format_duration
+from irviz.units import first_names, format_duration
 from irviz.view.module_diff import Diff
 from irviz.view.svg_primitives import visible
 
@@ -180,8 +180,7 @@ class PipelineComparison:
         for title, name in ((one, "after"), (two, "before")):
             own = [each.name for each in self.passes if getattr(each, name) is None]
             if own:
-                more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
-                yield f"only in {title}: {', '.join(own[:_MOST_NAMED])}{more}"
+                yield f"only in {title}: {first_names(own, _MOST_NAMED)}"
         first = self.first
         if first is None:
             yield "the modules are the same after each pass"

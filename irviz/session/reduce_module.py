@@ -25,7 +25,6 @@ from irviz.errors import (
     InputError,
     IrvizError,
     RunError,
-    StageError,
     TransformError,
 )
 from irviz.ir.argument_values import Argument, CacheArgument, ShapeValue
@@ -317,7 +316,7 @@ def _outcome_of_bisection(
             return _NAME_END.split(session.apply(transform).current.error)[0]
         try:
             again = bisect(session, transform, found.check, tolerance=found.tolerance)
-        except (StageError, IrvizError):
+        except IrvizError:
             return ""
         return _NAME_END.split(again.words)[0]
 

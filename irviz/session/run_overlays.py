@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
@@ -177,19 +177,7 @@ def trace_overlay(kind: OverlayKind, trace: Trace, view: StageView) -> Overlay:
 # --- Aggregate values of a function's nodes by the drawn node that shows or contains them --------
 
 
-class DrawnFunction(Protocol):
-    """A drawn function, and the functions that are inlined in it."""
-
-    @property
-    def visible(self) -> VisibleGraph:
-        """The drawn graph of the function itself."""
-
-    @property
-    def inner(self) -> Mapping[NodeId, DrawnFunction]:
-        """The inlined functions by their call."""
-
-
-def visible_node(drawn: DrawnFunction, node_id: NodeId) -> NodeId | None:
+def visible_node(drawn: StageView, node_id: NodeId) -> NodeId | None:
     """Return the drawn node that shows or contains a node.
 
     Returns None for a node that is not drawn. That includes nodes in copies of a repeat that are
@@ -207,7 +195,7 @@ def visible_node(drawn: DrawnFunction, node_id: NodeId) -> NodeId | None:
     return None if found is None else inlined_id(call, found)
 
 
-def by_visible_node(drawn: DrawnFunction, node_ids: Iterable[NodeId]) -> dict[NodeId, list[NodeId]]:
+def by_visible_node(drawn: StageView, node_ids: Iterable[NodeId]) -> dict[NodeId, list[NodeId]]:
     """Group nodes by the drawn node that shows or contains them."""
     found: dict[NodeId, list[NodeId]] = {}
     for node_id in node_ids:
@@ -217,7 +205,7 @@ def by_visible_node(drawn: DrawnFunction, node_ids: Iterable[NodeId]) -> dict[No
     return found
 
 
-def sum_values(drawn: DrawnFunction, values: Mapping[NodeId, float]) -> dict[NodeId, float]:
+def sum_values(drawn: StageView, values: Mapping[NodeId, float]) -> dict[NodeId, float]:
     """Add up values for each drawn node; a call includes the function that it calls."""
     return {
         where: sum(values[one] for one in nodes)
@@ -226,7 +214,7 @@ def sum_values(drawn: DrawnFunction, values: Mapping[NodeId, float]) -> dict[Nod
 
 
 def reduce_values(
-    drawn: DrawnFunction, values: Mapping[NodeId, float], reduce: Callable[[Sequence[float]], float]
+    drawn: StageView, values: Mapping[NodeId, float], reduce: Callable[[Sequence[float]], float]
 ) -> dict[NodeId, float]:
     """Reduce the values for each drawn node to one.
 
@@ -240,7 +228,7 @@ def reduce_values(
 
 
 def outermost_by_visible_node(
-    drawn: DrawnFunction, node_ids: Iterable[NodeId]
+    drawn: StageView, node_ids: Iterable[NodeId]
 ) -> dict[NodeId, list[NodeId]]:
     """Group nodes as `by_visible_node` does, without the nodes inside of calls of the group."""
     found = by_visible_node(drawn, node_ids)

@@ -99,12 +99,22 @@ class ScheduleTimes:
 
     def summary(self, schedule: ScheduleStages) -> str:
         """Compare the last stage with the previous and the first one, on one line."""
-        rows = self._rows(schedule)
-        return rows[-1].error or self.error or step_times_summary(rows)
+        results = self._results(schedule)
+        return results[-1].error or self.error or _summary(results)
 
     def html(self, schedule: ScheduleStages) -> str:
-        """Return a table with a row for each stage, "" without times."""
-        return step_times_html(self._rows(schedule), schedule.run_config.clock)
+        """Return a table of the times of the stages and their ratios to the first, or ""."""
+        results = self._results(schedule)
+        if not any(one.error or one.timing for one in results):
+            return ""
+        is_measured, clock = any(one.timing for one in results), schedule.run_config.clock
+        speeds = [_speed(one, results[0]) for one in results]
+        cells = [
+            (f"{stage.id} {schedule.step(stage)}", *_cells(one, results[0]), speed)
+            for stage, one, speed in zip(schedule.stages, results, speeds, strict=True)
+        ]
+        clock = clock if is_measured and clock != THIS_MACHINE else ""
+        return str(render("step_times", rows=cells, fastest=max(speeds), clock=clock))
 
     def step(self, function: tirx.PrimFunc) -> StepResult:
         """Return the result of a PrimFunc, an empty one if it was not run."""
@@ -114,19 +124,15 @@ class ScheduleTimes:
         """Return how many times as fast as the first stage each measured one is, by its id."""
         if self.schedule is None:
             return {}
-        rows = self._rows(self.schedule)
+        results = self._results(self.schedule)
         speeds = {
-            stage.id: _speed(row, rows[0])
-            for stage, row in zip(self.schedule.stages, rows, strict=True)
+            stage.id: _speed(one, results[0])
+            for stage, one in zip(self.schedule.stages, results, strict=True)
         }
         return {stage_id: speed for stage_id, speed in speeds.items() if speed}
 
-    def _rows(self, schedule: ScheduleStages) -> list[StepRow]:
-        return [
-            StepRow(f"{stage.id} {schedule.step(stage)}", found.verdict, found.timing, found.error)
-            for stage in schedule.stages
-            for found in [self.step(schedule.prim_func(stage))]
-        ]
+    def _results(self, schedule: ScheduleStages) -> list[StepResult]:
+        return [self.step(schedule.prim_func(stage)) for stage in schedule.stages]
 
 
 def measure_schedule(
@@ -237,21 +243,7 @@ _RESULTS = {
 }
 
 
-@dataclass(frozen=True)
-class StepRow:
-    """A step of a schedule, with the time of a call after it and the verdict on its results.
-
-    `verdict` is None if the function was not run, `timing` is None if it was not measured with the
-    others, and `error` says why it cannot be run.
-    """
-
-    step: str
-    verdict: Verdict | None = None
-    timing: Timing | None = None
-    error: str = ""
-
-
-def step_times_summary(rows: Sequence[StepRow]) -> str:
+def _summary(rows: Sequence[StepResult]) -> str:
     """Compare the last step with the previous and the first one, in one line."""
     first, last = rows[0].timing, rows[-1]
     if last.error or last.timing is None:
@@ -266,20 +258,7 @@ def step_times_summary(rows: Sequence[StepRow]) -> str:
     return f"{text}; {_RESULTS[last.verdict]}" if len(rows) > 1 and last.verdict else text
 
 
-def step_times_html(rows: Sequence[StepRow], clock: str) -> str:
-    """Return a table with the time of each step and its ratio to the first, "" without times."""
-    if not any(row.error or row.timing for row in rows):
-        return ""
-    is_elsewhere = clock != THIS_MACHINE and any(row.timing for row in rows)
-    speeds = [_speed(row, rows[0]) for row in rows]
-    cells = [
-        (row.step, *_cells(row, rows[0]), speed) for row, speed in zip(rows, speeds, strict=True)
-    ]
-    clock = clock if is_elsewhere else ""
-    return str(render("step_times", rows=cells, fastest=max(speeds), clock=clock))
-
-
-def _speed(row: StepRow, first: StepRow) -> float:
+def _speed(row: StepResult, first: StepResult) -> float:
     """Return how many times as fast as the first one a step is, 0 if that is not known."""
     if row.timing is None or first.timing is None:
         return 0.0
@@ -289,7 +268,7 @@ def _speed(row: StepRow, first: StepRow) -> float:
     return ratio if math.isfinite(ratio) else 0.0
 
 
-def _cells(row: StepRow, first: StepRow) -> tuple[str, str, str, str]:
+def _cells(row: StepResult, first: StepResult) -> tuple[str, str, str, str]:
     """Return the median, its interval, the ratio and a warning; or one text that spans them."""
     if row.error or row.timing is None:
         unmeasured = "not measured with the others" if row.verdict else "not measured"

@@ -145,8 +145,7 @@ def _check_version(name: str, index: object) -> str:
     version = index.get(_VERSION) if isinstance(index, dict) else None
     if not isinstance(index, dict) or type(version) is not int or version < 1:
         raise SessionFileError(
-            f"{name!r} is not a session: its index has no version of the session format, where a "
-            "file that Session.save wrote was expected"
+            _not_a_session(name, "its index has no version of the session format")
         )
     if version > FORMAT:
         raise SessionFileError(

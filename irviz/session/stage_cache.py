@@ -142,18 +142,16 @@ def node_correspondence(
     Stages several steps apart are matched step by step, through their common ancestor, because each
     step keeps most nodes.
     """
-    ours, theirs = tree.lineage(stage_id), tree.lineage(reference)
-    common = [stage for stage in ours if stage in theirs]
-    if not common:  # a recording has several roots
-        return match_stages(ours[-1], theirs[-1], function)
-    up = ours[ours.index(common[-1]) :][::-1]
-    down = theirs[theirs.index(common[-1]) :]
-    steps = [match_stages(child, parent, function) for child, parent in pairwise(up)]
-    for parent, child in pairwise(down):
-        step = match_stages(child, parent, function)
-        steps.append({other: one for one, other in reversed(list(step.items()))})
+    stages = tree.path_between(stage_id, reference)
+    steps = []
+    for one, two in pairwise(stages):
+        if two.parent != one.id:
+            steps.append(match_stages(one, two, function))
+        else:  # a stage is matched with its parent, not the parent with it
+            step = match_stages(two, one, function)
+            steps.append({other: node for node, other in reversed(list(step.items()))})
     if not steps:
-        return {node.id: node.id for node in inlined_graph(ours[-1], function).graph.nodes}
+        return {node.id: node.id for node in inlined_graph(stages[0], function).graph.nodes}
     return compose(*steps)
 
 

@@ -85,7 +85,7 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
     Stages several steps apart are compared through those in between. Raises NotFoundError for an
     unknown stage, and if neither stage has the function.
     """
-    stages = _path_between(tree, before, after)
+    stages = tree.path_between(before, after)
     with gc_paused():
         return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
 
@@ -110,7 +110,7 @@ def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionG
     graphs: list[Graph] = []
     steps: list[Sequence[NodeDiff]] = []
     for before, after in pairwise(stages if len(stages) > 1 else [*stages, *stages]):
-        path = _path_between(tree, before, after)
+        path = tree.path_between(before, after)
         found = [one for one in _diff_path(path, ("", ""), function).functions if one.nodes]
         one = next((one for one in found if one.before == function and one.after), None)
         if one is None or one.graphs[0] is None or one.graphs[1] is None:
@@ -122,16 +122,6 @@ def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionG
         steps.append(one.nodes)
         function = one.after
     return union_graph(graphs, steps) if len(stages) > 1 else union_graph(graphs[:1], [])
-
-
-def _path_between(tree: StageTree, before: str, after: str) -> tuple[Stage, ...]:
-    """Return the stages from one to the other, through their last common ancestor."""
-    mine, theirs = tree.lineage(before), tree.lineage(after)
-    common = [stage for stage in mine if stage in theirs]
-    if not common:  # a recording has several roots
-        return mine[-1], theirs[-1]
-    up = mine[mine.index(common[-1]) :][::-1]
-    return (*up, *theirs[theirs.index(common[-1]) + 1 :])
 
 
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:

@@ -19,7 +19,7 @@ from tvm.ir.instrument import pass_instrument
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm_ffi import structural_equal
 
-from irviz.units import format_duration
+from irviz.units import beginning, format_duration
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ def short_line(text: str) -> str:
     """Return a name or a message in one printable line of at most 80 characters."""
     line = " ".join(text.split())
     line = line if line.isprintable() else ascii(line)[1:-1]
-    return (line if len(line) <= 80 else f"{line[:79]}…") or "(no name)"
+    return beginning(line, 80) or "(no name)"
 
 
 # --- Log every pass that a thread runs, in any PassContext ---------------------------------------

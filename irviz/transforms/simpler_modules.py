@@ -220,28 +220,13 @@ def _rewritten(
     """Return bindings that use parameters; results are bound to variables for that."""
     new = []
     for binding in bindings:
-        var, value = outputs.get(binding.var, binding.var), _substituted(binding.value, params)
+        var = outputs.get(binding.var, binding.var)
+        value = tvm_ffi.structural_map(binding.value, (ir.Var, lambda one: params.get(one, one)))
         is_cast = isinstance(binding, relax.MatchCast)
         new.append(
             relax.MatchCast(var, value, binding.ty) if is_cast else relax.VarBinding(var, value)
         )
     return new
-
-
-def _substituted(value: ir.Expr, params: Mapping[ir.Var, ir.Var]) -> ir.Expr:
-    """Return an expression with some variables replaced."""
-    changed = {var for var in relax.analysis.free_vars(value) if params.get(var, var) is not var}
-    if not changed:
-        return value
-
-    @relax.expr_functor.mutator
-    class Substitution(relax.PyExprMutator):  # type: ignore[misc] # TVM has no types
-        def visit_var_(self, var: ir.Var) -> ir.Expr:
-            return params.get(var, var)
-
-        visit_dataflow_var_ = visit_var_
-
-    return Substitution().visit_expr(value)
 
 
 def _with_callees(mod: ir.IRModule, gvar: ir.GlobalVar, function: relax.Function) -> ir.IRModule:

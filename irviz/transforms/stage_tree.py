@@ -44,6 +44,18 @@ class StageTree:
         """Return the stages from the root to a stage, by default the current one."""
         return path(self.stages, self.stage(stage_id).id)
 
+    def path_between(self, before: str, after: str) -> tuple[Stage, ...]:
+        """Return the stages from one to another, through their last common ancestor.
+
+        A recording has several roots; of two such trees, only the two stages are returned.
+        """
+        mine, theirs = self.lineage(before), self.lineage(after)
+        common = [stage for stage in mine if stage in theirs]
+        if not common:
+            return mine[-1], theirs[-1]
+        up = mine[mine.index(common[-1]) :][::-1]
+        return (*up, *theirs[theirs.index(common[-1]) + 1 :])
+
     def add(self, made: Sequence[Stage]) -> StageTree:
         """Add stages and make the last of them the current one."""
         if not made:

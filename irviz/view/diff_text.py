@@ -29,7 +29,7 @@ _COLOURS = {"-": "31", "+": "32", "~": "33", "#": "1"}
 _MARKED = "7"
 _IN_EVERY_FUNCTION = ("def ", "return ", "R.output(")
 _WORD = re.compile(r"\w+|[^\w\s]")
-_NO_TEXT = FunctionText((), {})
+_NO_TEXT = FunctionText((), {}, 1)
 
 
 _LONGEST_MARKED = 1000

@@ -22,6 +22,7 @@ from irviz.model.diff.align_loop_nests import (
 )
 from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
+from irviz.units import beginning
 from irviz.view import svg_primitives as svg
 from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
@@ -420,7 +421,7 @@ def _parts(text: str, other: str | None) -> _Parts:
 
 def _short(text: str) -> str:
     line = svg.printable(text[: _MAX_CHARACTERS + 1].replace("\n", " "))
-    return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"
+    return beginning(line, _MAX_CHARACTERS)
 
 
 def _wrapped(parts: _Parts, room: int) -> list[_Parts]:

@@ -22,7 +22,7 @@ from irviz.model.graph.graph import (
 )
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
-from irviz.units import format_number, short_floats
+from irviz.units import beginning, first_names, format_number, short_floats
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
@@ -94,22 +94,13 @@ def module_html(contents: ModuleContents) -> Markup:
     alike: dict[str, list[str]] = {}
     for function in contents.functions:
         words = [function.kind, *(["private"] if function.is_private else [])]
-        words += [f"{name} = {_start(value)}" for name, value in function.attributes]
+        # a target has hundreds of characters, which are in the text
+        words += [f"{name} = {beginning(value, _MAX_VALUE)}" for name, value in function.attributes]
         alike.setdefault(", ".join(words), []).append(function.name)
-    facts = [(_first_names(names), words) for words, names in alike.items()]
+    facts = [(first_names(names, _MAX_NAMES), words) for words, names in alike.items()]
     if len(facts) > _MAX_ROWS:
         facts[_MAX_ROWS:] = [("…", f"{len(facts) - _MAX_ROWS} more")]
     return _details("module", (*facts, *contents.attributes))
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _start(value: str) -> str:
-    """Return the first characters: a target has hundreds, which are in the text."""
-    return value if len(value) <= _MAX_VALUE else f"{value[: _MAX_VALUE - 1]}…"
 
 
 def copies_html(copies: RepeatCopies, graph: Graph) -> Markup:

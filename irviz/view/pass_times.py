@@ -128,12 +128,16 @@ class PassTimes:
         return Table(("pass", "runs", "own time", "share", "total"), shown, remarks=[sum_of_all])
 
     def figure(self, theme: ThemeName = "course") -> Figure:
-        """Draw a flame graph: a bar for each pass, below that of the pass that ran it.
+        """Draw a flame graph: a bar for each pass, from left to right in the order they ran in.
+
+        The part of a bar without others below it is the pass's own time. Time outside of passes is
+        given in the title and takes no width, because it is often most of the time. Passes that
+        changed the module are coloured, passes that failed have a thick outline.
 
         Raises:
             DrawError: There is no such theme.
         """
-        return flame_graph(self.root, theme)
+        return _FlameGraph(self.root, theme).draw()
 
     def to_trace_events(self) -> dict[str, object]:
         """Return the times in the trace-event format, which Perfetto and speedscope read.
@@ -198,19 +202,6 @@ _PADDING = 5.0
 _LEAST_WIDTH = 0.25
 """The width below which a bar is left out; what is inside it is narrower still."""
 _LEAST_NAME = 4
-
-
-def flame_graph(root: TimedPass, theme: str = "course") -> Figure:
-    """Draw a bar for each pass, from left to right in the order in which they ran.
-
-    The part of a bar without others below it is the pass's own time. Time outside of passes is
-    given in the title and takes no width, because it is often most of the time. Passes that changed
-    the module are coloured, passes that failed have a thick outline.
-
-    Raises:
-        DrawError: There is no such theme.
-    """
-    return _FlameGraph(root, theme).draw()
 
 
 class _FlameGraph:

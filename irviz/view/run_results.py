@@ -14,7 +14,7 @@ from irviz.model.runs.array_diff import Verdict
 from irviz.model.runs.run_result import Comparison, OriginVerdict, RunResult
 from irviz.model.runs.timing_statistics import THIS_MACHINE, Measurement, MedianInterval, Timing
 from irviz.model.runs.trace import Divergence, NodeDifference, Trace
-from irviz.units import format_duration
+from irviz.units import first_names, format_duration
 from irviz.view.templating import render
 
 if TYPE_CHECKING:
@@ -269,9 +269,7 @@ def _named(node_id: NodeId, graph: Graph) -> str:
 
 
 def _names(node_ids: Sequence[NodeId]) -> str:
-    names = [node_path(one) for one in node_ids[:_MAX_NAMES]]
-    more = len(node_ids) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    return first_names([node_path(one) for one in node_ids], _MAX_NAMES)
 
 
 # --- Stages side by side: how their results compare, and how long they take -----------------------

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from irviz.units import beginning
 from irviz.view.theme import Theme
 
 Point = tuple[float, float]
@@ -188,8 +189,7 @@ def text_rect(text: str, position: Point, size: float, anchor: str = "middle") -
 
 def shorten(text: str) -> str:
     """Return one printable line of at most 44 characters."""
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= MAX_CHARACTERS else line[: MAX_CHARACTERS - 1] + "…"
+    return beginning(printable(" ".join(text.split())), MAX_CHARACTERS)
 
 
 def shorten_name(text: str, most: int = MAX_CHARACTERS) -> str:

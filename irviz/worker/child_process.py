@@ -96,6 +96,12 @@ class Process(Protocol):
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
+        deadline = time.monotonic() + (math.inf if timeout is None else timeout)
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("a fork", timeout or 0)
+            time.sleep(_POLL_SECONDS)
+        return code
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -104,17 +110,7 @@ class Process(Protocol):
         """Kill it."""
 
 
-def wait_for(process: Process, timeout: float | None = None) -> int:
-    """Poll a process until it has ended, and return its exit code; raise TimeoutExpired."""
-    deadline = time.monotonic() + (math.inf if timeout is None else timeout)
-    while (code := process.poll()) is None:
-        if time.monotonic() > deadline:
-            raise subprocess.TimeoutExpired("a fork", timeout or 0)
-        time.sleep(_POLL_SECONDS)
-    return code
-
-
-class Fork:
+class Fork(Process):
     """A fork of this process, used as `subprocess.Popen` is; it runs a function, and ends."""
 
     def __init__(self, run: Callable[[], NoReturn]) -> None:
@@ -133,10 +129,6 @@ class Fork:
             if pid:
                 self._code = os.waitstatus_to_exitcode(status)
         return self._code
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
-        return wait_for(self, timeout)
 
     def terminate(self) -> None:
         """Ask it to end."""

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
 
 import cloudpickle
 
@@ -505,18 +505,6 @@ main({arguments})
 """
 
 
-class Started(Protocol):
-    """A process that reads requests from one pipe and writes answers to another."""
-
-    requests: BinaryIO
-    answers: BinaryIO
-    parent: int
-    """The process whose exit must end this one."""
-
-    def end(self) -> int | None:
-        """Kill the process and its children; return its exit code, None if unknown."""
-
-
 class DirectProcess:
     """A process that this process starts; `printed` gets its output."""
 
@@ -615,6 +603,13 @@ class ForkedProcess:
     def end(self) -> int | None:
         """Kill the process and its children; return its exit code, None if unknown."""
         return self._server.end_worker(self._number)
+
+
+Started: TypeAlias = DirectProcess | ForkedProcess
+"""A process that reads requests from one pipe and writes answers to another.
+
+`parent` is the process whose exit must end it.
+"""
 
 
 def _python(

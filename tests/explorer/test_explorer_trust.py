@@ -89,7 +89,7 @@ def test_what_would_run_code_asks_and_is_done_when_the_reader_says_so(store, act
 
 def test_the_question_can_be_answered_with_no(store):
     store.dispatch(actions.Run())
-    store.dispatch(actions.Distrust())
+    store.dispatch(actions.Answer(False))
     assert store.state.question is None
     assert not has_run(store)
 
@@ -122,7 +122,7 @@ def test_the_question_names_the_file_and_the_page_answers_it(opened, tmp_path):
     assert has_run(page.explorer.store)
 
 
-@pytest.mark.parametrize("name", ["Trust", "Distrust", "Ask", "SetSession", "SetInputs", "Report"])
+@pytest.mark.parametrize("name", ["Trust", "Ask", "SetSession", "SetInputs", "Report"])
 def test_the_page_cannot_trust_a_file_unasked(opened, tmp_path, name):
     path = tmp_path / "mlp.json"
     path.write_text(tvm.ir.save_json(MyModule))

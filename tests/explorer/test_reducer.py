@@ -73,7 +73,7 @@ def every_action(session):
         *(actions.Run(), actions.RecordValues(), actions.Measure(), actions.MeasureSteps()),
         *(actions.FindPass("values"), actions.FetchValue()),
         actions.Ask(actions.Run(), frozenset("a")),
-        *(actions.Trust(actions.Run(), frozenset()), actions.Answer(True), actions.Distrust()),
+        *(actions.Trust(actions.Run(), frozenset()), actions.Answer(True), actions.Answer(False)),
         *(actions.Cancel(), actions.Report(ChangesKey(), {(session.current, "main"): 3})),
         *(actions.Report(RunKey("main", one, 0, 0), result) for one in ("0", "2")),
         *(actions.Save(Saved("svg")), actions.SaveDrawing(Figure("<svg/>", 1.0, 1.0), "a.svg")),

@@ -33,6 +33,7 @@ from irviz.course.check.answers import (
     transform,
 )
 from irviz.course.digits import digits, mlp_params
+from irviz.course.graph_rewrites import main_of
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.course.te_functions import batch_matmul_relu, vector_add
 from irviz.ir.module_functions import prim_funcs, relax_functions
@@ -449,16 +450,7 @@ def fuse_unless_shared(answer: Callable[..., Any]) -> str:
 
 def _module(build: Callable[..., relax.Expr], arrays: dict[str, Any]) -> ir.IRModule:
     """Return a module with a `main` of parameters like these arrays."""
-    builder = relax.BlockBuilder()
-    parameters = [
-        relax.Var(name, relax.TensorType(array.shape, str(array.dtype)))
-        for name, array in arrays.items()
-    ]
-    with builder.function("main", parameters):
-        with builder.dataflow():
-            result = builder.emit_output(builder.normalize(build(*parameters)))
-        builder.emit_func_output(result)
-    return builder.get()
+    return main_of(build, **{name: array.shape for name, array in arrays.items()})
 
 
 def _shared_product(

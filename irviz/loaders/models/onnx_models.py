@@ -42,6 +42,7 @@ from irviz.loaders.models.mended_calls import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array
+from irviz.units import first_names
 
 if TYPE_CHECKING:
     import onnx
@@ -531,6 +532,5 @@ def _locations(tensor: onnx.TensorProto) -> Iterator[str]:
         yield str(known.get("location", ""))
 
 
-def _brief(locations: list[str]) -> str:
-    first, *more = locations
-    return f"{brief(first)} and {len(more)} more" if more else brief(first)
+def _brief(locations: Sequence[str]) -> str:
+    return first_names([*map(brief, locations)], 1)

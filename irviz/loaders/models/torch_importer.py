@@ -33,6 +33,7 @@ from irviz.loaders.models.torch_operators import (
     unsuited,
 )
 from irviz.model.graph.layers import LayersByNode
+from irviz.units import first_names
 
 if TYPE_CHECKING:
     import torch
@@ -136,8 +137,8 @@ def import_program(
     module = with_source_lines(module, "main", torch_source_lines(module, importer.env))
     module, mended = mend(module)
     if rounded:
-        more = f" and {len(rounded) - 1} more" if len(rounded) > 1 else ""
-        mended += (f"computed in float32, as TVM lacks it in this dtype: {rounded[0]}{more}",)
+        words = "computed in float32, as TVM lacks it in this dtype"
+        mended += (f"{words}: {first_names(rounded, 1)}",)
     returned = Returned.of(program)
     opaque, computed = tuple(converter.opaque), tuple(converter.computed)
     return ImportedProgram(module, decomposed, nodes, layers, returned, opaque, computed, mended)

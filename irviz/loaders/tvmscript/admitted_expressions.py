@@ -205,7 +205,7 @@ def _call(node: ast.Call, scope: TextScope) -> None:
         return
     name = _callee(node.func, scope)
     if name in OWN_ARGUMENTS:
-        OWN_ARGUMENTS[name](node, scope, check_expression)
+        OWN_ARGUMENTS[name](node, scope)
         return
     if name in allowed.PTX_OPERANDS:
         reason = "it marks an operand of an instruction"
@@ -373,59 +373,56 @@ _CHECKS: Mapping[type[ast.expr], Callable[..., None]] = {
 # --- Admit GPU layouts and instructions, whose arguments have a syntax of their own --------------
 
 
-Check = Callable[[ast.expr, TextScope], None]
-"""Checks any other expression; raises RefusedError."""
-
 INSTRUCTION = "T.ptx"
 """Stands for the name of an instruction of PTX."""
 _NUMBERS = (ast.Attribute, ast.BinOp, ast.Call, ast.Constant, ast.Name, ast.Subscript, ast.UnaryOp)
 _CALLED = (ast.Attribute, ast.Call, ast.Name, ast.Subscript)
 
 
-def _tile_layout(node: ast.Call, scope: TextScope, check: Check) -> None:
+def _tile_layout(node: ast.Call, scope: TextScope) -> None:
     """Check `T.TileLayout(T.S[(8, 4) : (4, 1)] + T.R[2 : 1] + 2 @ Axis.laneid)`."""
     inner = scope.having(allows_strings=False)
     match node:
-        case ast.Call(args=[layout], keywords=[]) if _layout_parts(layout, inner, check):
+        case ast.Call(args=[layout], keywords=[]) if _layout_parts(layout, inner):
             return
     raise scope.text.refused(
         node, "this layout is refused: write T.TileLayout(T.S[(8, 4) : (4, 1)])"
     )
 
 
-def _layout_parts(node: ast.expr, scope: TextScope, check: Check) -> bool:
+def _layout_parts(node: ast.expr, scope: TextScope) -> bool:
     """Check the sum that a layout is made of; return False for another expression."""
     match node:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _layout_parts(left, scope, check) and (
-                _layout_parts(right, scope, check) or _offset(right, scope, check)
+            return _layout_parts(left, scope) and (
+                _layout_parts(right, scope) or _offset(right, scope)
             )
         case ast.Subscript(value=value, slice=index) if ".".join(dotted(value)) in allowed.EXTENTS:
             match index:
                 case ast.Slice(lower=ast.expr() as extents, upper=ast.expr() as strides, step=None):
-                    _extents(extents, scope, check)
-                    _extents(strides, scope, check)
+                    _extents(extents, scope)
+                    _extents(strides, scope)
                 case ast.Slice():
                     return False
                 case _:
-                    _extents(index, scope, check)
+                    _extents(index, scope)
             return True
     return False
 
 
-def _offset(node: ast.expr, scope: TextScope, check: Check) -> bool:
+def _offset(node: ast.expr, scope: TextScope) -> bool:
     """Check a number, or a sum of numbers, which may be on axes, as `4 @ Axis.laneid`."""
     match node:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _offset(left, scope, check) and _offset(right, scope, check)
+            return _offset(left, scope) and _offset(right, scope)
         case ast.BinOp(left=number, op=ast.MatMult(), right=axis):
             is_axis = ".".join(dotted(axis)) in allowed.PLACED and dotted(axis)[0] == "Axis"
-            return is_axis and _offset(number, scope, check)
-    check(node, scope)
+            return is_axis and _offset(number, scope)
+    check_expression(node, scope)
     return isinstance(node, _NUMBERS) and not scope.text.may_be_tuple(node)
 
 
-def _extents(node: ast.expr, scope: TextScope, check: Check) -> None:
+def _extents(node: ast.expr, scope: TextScope) -> None:
     """Check the extents or the strides of a layout: a tuple, as a variable may be a long list."""
     if isinstance(node, _CALLED):
         raise scope.text.refused(node, "this is refused in a layout: write a tuple of numbers")
@@ -436,11 +433,11 @@ def _extents(node: ast.expr, scope: TextScope, check: Check) -> None:
             f"a layout of more than {allowed.MAX_EXTENTS} extents is refused: TVM multiplies them",
         )
     for number in numbers:
-        if not _offset(number, scope, check):
+        if not _offset(number, scope):
             raise scope.text.refused(number, "this is refused in a layout: write a number")
 
 
-def _compose_layout(node: ast.Call, scope: TextScope, check: Check) -> None:
+def _compose_layout(node: ast.Call, scope: TextScope) -> None:
     """Check `T.ComposeLayout(3, 3, 3, T.TileLayout(...))`: sizes are powers of its numbers."""
     numbers, layouts = node.args[:3], node.args[3:]
     values = [one.value if isinstance(one, ast.Constant) else None for one in numbers]
@@ -455,10 +452,10 @@ def _compose_layout(node: ast.Call, scope: TextScope, check: Check) -> None:
             f"with numbers to {allowed.MAX_SWIZZLE}",
         )
     for one in (*layouts, *(keyword.value for keyword in node.keywords)):
-        check(one, scope.having(allows_strings=False))
+        check_expression(one, scope.having(allows_strings=False))
 
 
-def _instruction(node: ast.Call, scope: TextScope, check: Check) -> None:
+def _instruction(node: ast.Call, scope: TextScope) -> None:
     """Check an instruction of PTX: the words after its operands are those that TVM prints."""
     if any(keyword.arg not in ("pred", "preserve_dst") for keyword in node.keywords):
         raise scope.text.refused(node, "this argument is refused: an instruction has only pred=")
@@ -473,12 +470,12 @@ def _instruction(node: ast.Call, scope: TextScope, check: Check) -> None:
                 ".".join(dotted(function)) in allowed.PTX_OPERANDS
             ):
                 for one in operand.args:
-                    check(one, inner)
+                    check_expression(one, inner)
             case _:
-                check(operand, inner)
+                check_expression(operand, inner)
 
 
-OWN_ARGUMENTS: Mapping[str, Callable[[ast.Call, TextScope, Check], None]] = {
+OWN_ARGUMENTS: Mapping[str, Callable[[ast.Call, TextScope], None]] = {
     INSTRUCTION: _instruction,
     "T.ComposeLayout": _compose_layout,
     "T.TileLayout": _tile_layout,

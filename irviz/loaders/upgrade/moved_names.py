@@ -13,11 +13,6 @@ import libcst as cst
 from libcst import matchers as m
 from libcst.helpers import get_full_name_for_node
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
 # TVMScript's dialects have these short names here, whatever a script imports them as.
 SHORT: Final = {
     f"{home}.{name}": short
@@ -39,18 +34,6 @@ USUAL: Final = {
     "relay": "tvm.relay",
 }
 
-# Operators that moved into the namespace nn.
-_OPS_OF_NN: Final = _words(
-    "adaptive_avg_pool2d avg_pool2d batch_norm conv1d conv2d conv2d_transpose "
-    "cross_entropy_with_logits dropout gelu group_norm layer_norm leakyrelu log_softmax "
-    "max_pool2d nll_loss relu silu softmax"
-)
-
-_TOOLS: Final = _words("cc clang nvcc popen_pool rocm tar utils")
-
-_SCHEDULES: Final = _words(
-    "MatchBufferRegion Schedule ScheduleError ScheduleState StmtSRef TensorIntrin Trace"
-)
 _BLOCKS: Final = ("Block", "BlockRealize", "BlockScope", "BlockDependenceInfo")
 _LAYOUTS: Final = {
     "BijectiveLayout": "SBijectiveLayout",
@@ -58,27 +41,21 @@ _LAYOUTS: Final = {
     "bijective_layout": "sbijective_layout",
     "layout": "slayout",
 }
-_SCHEDULE_PASSES: Final = _words(
-    "AnnotateIrregularLoop CanonicalizeLoop CompactBufferAllocation ConvertBlocksToOpaque "
-    "DefaultGPUSchedule HoistExpression HoistIfThenElse InferFragment InjectDoubleBuffer "
-    "InjectPTXAsyncCopy InjectPermutedLayout InjectSoftwarePipeline InjectVirtualThread "
-    "InstrumentBoundCheckers LiftThreadBinding LoopPartition LowerAsyncDMA LowerAutoCopy "
-    "LowerCrossThreadReduction LowerInitBlock LowerMatchBuffer LowerOpaqueBlock "
-    "LowerThreadAllreduce LowerVtcmAlloc ManifestSharedMemoryLocalStage "
-    "MergeSharedMemoryAllocations PlanAndUpdateBufferAllocationLocation RemoveStoreUndef "
-    "RemoveWeightLayoutRewriteBlock RenormalizeSplitPattern RewriteUnsafeSelect ThreadSync "
-    "TransformMmaBufferLayout UnifyThreadBinding UseAssumeToReduceBranches VerifyVTCMLimit"
-)
-_SCHEDULE_ANALYSES: Final = _words(
-    "OOBChecker assert_pure_function calculate_allocated_bytes detect_buffer_access_lca "
-    "estimate_tir_flops get_vtcm_compaction_passes is_pure_function verify_gpu_code"
-)
+
+# Where names are today that their modules lack: with the same last part, in another module.
+_PLACES: Final = {
+    "tvm.contrib.": "tvm.support.",
+    "tvm.relax.op.": "tvm.relax.op.nn.",
+    "R.": "R.nn.",
+    "tvm.tir.": "tvm.s_tir.",
+    "tvm.tir.transform.": "tvm.s_tir.transform.",
+    "tvm.tir.analysis.": "tvm.s_tir.analysis.",
+}
 
 MOVED: Final[dict[str, str]] = {
     "tvm.script.ir_module": "I.ir_module",
     "T.block": "T.sblock",
     "T.block_attr": "T.sblock_attr",
-    "R.relu": "R.nn.relu",
     "tvm.nd": "tvm.runtime",
     "tvm.nd.array": "tvm.runtime.tensor",
     "tvm.nd.NDArray": "tvm.runtime.Tensor",
@@ -87,7 +64,6 @@ MOVED: Final[dict[str, str]] = {
     "tvm.runtime.ndarray.array": "tvm.runtime.tensor",
     "tvm.runtime.ndarray.NDArray": "tvm.runtime.Tensor",
     "tvm.gpu": "tvm.cuda",
-    **{f"tvm.contrib.{name}": f"tvm.support.{name}" for name in _TOOLS},
     "tvm.nd.gpu": "tvm.cuda",
     "tvm.register_func": "tvm.register_global_func",
     "tvm.ffi.register_func": "tvm.register_global_func",
@@ -108,13 +84,8 @@ MOVED: Final[dict[str, str]] = {
     "tvm.relax.Executable": "tvm.relax.VMExecutable",
     "tvm.relax.vm.Executable": "tvm.relax.VMExecutable",
     "tvm.relax.struct_info": "tvm.relax",
-    **{f"tvm.relax.op.{name}": f"tvm.relax.op.nn.{name}" for name in _OPS_OF_NN},
-    **{f"R.{name}": f"R.nn.{name}" for name in _OPS_OF_NN},
-    **{f"tvm.tir.{name}": f"tvm.s_tir.{name}" for name in _SCHEDULES},
     **{f"tvm.tir.{name}": f"tvm.s_tir.S{name}" for name in _BLOCKS},
     **{f"tvm.tir.{old}": f"tvm.s_tir.{new}" for old, new in _LAYOUTS.items()},
-    **{f"tvm.tir.transform.{name}": f"tvm.s_tir.transform.{name}" for name in _SCHEDULE_PASSES},
-    **{f"tvm.tir.analysis.{name}": f"tvm.s_tir.analysis.{name}" for name in _SCHEDULE_ANALYSES},
     **{
         f"tvm.relax.{place}{old}": f"tvm.{new}"
         for place in ("", "struct_info.")
@@ -129,12 +100,6 @@ MOVED: Final[dict[str, str]] = {
     },
     "tvm.relax.Constant": "tvm.ir.GenericConst",
     "tvm.relax.expr.Constant": "tvm.ir.GenericConst",
-}
-
-# Operators by the names that strings give them.
-OPERATORS: Final[dict[str, str]] = {
-    "relax.nn.dense": "relax.matmul",
-    **{f"relax.{name}": f"relax.nn.{name}" for name in _OPS_OF_NN},
 }
 
 # Names that the installed TVM no longer has, and the reason why nothing replaces them.
@@ -164,10 +129,26 @@ def moved(meaning: str) -> str:
     """Return the current full name for a dotted name, which may be unchanged."""
     parts = meaning.split(".")
     for length in range(len(parts), 0, -1):
-        new = MOVED.get(".".join(parts[:length]))
-        if new is not None:
+        head = ".".join(parts[:length])
+        if new := MOVED.get(head) or _elsewhere(head):
             return ".".join([new, *parts[length:]])
     return meaning
+
+
+def _elsewhere(name: str) -> str:
+    """Return the name in the module that has it today, where its own lacks it; "" for none."""
+    place, dot, last = name.rpartition(".")
+    new = _PLACES.get(place + dot, "") + last
+    is_moved = new != last and why_missing(f"{moved(place)}.{last}") and not why_missing(new)
+    return new if is_moved else ""
+
+
+def operator_name(name: str) -> str:
+    """Return today's name of an operator, as strings give it."""
+    if name == "relax.nn.dense":
+        return "relax.matmul"
+    new = name.replace("relax.", "relax.nn.", 1)
+    return new if name not in _operators() and new in _operators() else name
 
 
 def gone(meaning: str) -> str:

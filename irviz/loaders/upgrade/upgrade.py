@@ -285,7 +285,7 @@ class Rewriter(cst.CSTTransformer):
         text = original_node.evaluated_value
         if not self._uses_tvm or not isinstance(text, str) or not text.startswith("relax."):
             return updated_node
-        new = moved_names.OPERATORS.get(text, text)
+        new = moved_names.operator_name(text)
         if why := moved_names.why_no_operator(new):
             self._unknown[original_node] = Note(self._names.line(original_node), text, why)
         return updated_node.with_changes(value=updated_node.value.replace(text, new, 1))

@@ -473,10 +473,14 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """The lines of a function; `nodes` has the index of the line of each binding."""
+    """The lines of a function, of which the module's text has the first at the line `start`.
+
+    `nodes` has the index of the line of each binding.
+    """
 
     lines: tuple[str, ...]
     nodes: Mapping[NodeId, int]
+    start: int
 
 
 class ModuleText:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias, TypeVar
 
 from irviz.errors import NotFoundError
+from irviz.units import first_names
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -228,10 +229,9 @@ class Graph:
             return self.nodes[self.index[node_id]]  # type: ignore[index]
         except KeyError:
             pass
-        known = ", ".join(repr(str(node.id)) for node in self.nodes[:20])
-        more = f" and {len(self.nodes) - 20} more" if len(self.nodes) > 20 else ""
+        known = first_names([repr(str(node.id)) for node in self.nodes], 20)
         raise UnknownNodeError(
-            f"{node_id!r} is not a node of {self.function!r}; its nodes are {known}{more}"
+            f"{node_id!r} is not a node of {self.function!r}; its nodes are {known}"
         )
 
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:

@@ -261,12 +261,10 @@ def _batch_matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
     return _te_matmul(x, y.shape[-1], lambda k, i: y(*i[:-2], k, i[-1]))
 
 
-def _te_add(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    return topi.add(x, y)
-
-
-def _te_multiply(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    return topi.multiply(x, y)
+def _binary(name: str) -> tuple[Callable[..., te.Tensor], np.ufunc]:
+    """Return TOPI's function and NumPy's of this name, of x and y."""
+    compute = getattr(topi, name)
+    return lambda x, y: compute(x, y), getattr(np, name)
 
 
 def _te_gelu(x: te.Tensor) -> te.Tensor:
@@ -336,21 +334,19 @@ OPERATORS = (
         lambda torch, x, w, b, out: torch.addmm(b, x, w.T, out=out),
         torch_signature="(b,k),(n,k),(n)->(b,n)",
     ),
-    Operator("add", _BINARY, "Compute x + y.", _te_add, np.add, "add"),
-    Operator("add_vector", _VECTOR, "Add a vector to each row.", _te_add, np.add),
-    Operator("subtract", _BINARY, "Compute x - y.", lambda x, y: topi.subtract(x, y), np.subtract),
-    Operator("multiply", _BINARY, "Compute x * y.", _te_multiply, np.multiply, "mul"),
-    Operator(
-        *("multiply_vector", _VECTOR, "Multiply each row by a vector."), _te_multiply, np.multiply
-    ),
-    Operator("divide", _BINARY, "Compute x / y.", lambda x, y: topi.divide(x, y), np.divide),
+    Operator("add", _BINARY, "Compute x + y.", *_binary("add"), "add"),
+    Operator("add_vector", _VECTOR, "Add a vector to each row.", *_binary("add")),
+    Operator("subtract", _BINARY, "Compute x - y.", *_binary("subtract")),
+    Operator("multiply", _BINARY, "Compute x * y.", *_binary("multiply"), "mul"),
+    Operator("multiply_vector", _VECTOR, "Multiply each row by a vector.", *_binary("multiply")),
+    Operator("divide", _BINARY, "Compute x / y.", *_binary("divide")),
     Operator(
         *("maximum", _BINARY, "Compute the larger of x and y, element by element."),
-        *(lambda x, y: topi.maximum(x, y), np.maximum),
+        *_binary("maximum"),
     ),
     Operator(
         *("minimum", _BINARY, "Compute the smaller of x and y, element by element."),
-        *(lambda x, y: topi.minimum(x, y), np.minimum),
+        *_binary("minimum"),
     ),
     Operator(
         *("relu", _UNARY, "Compute max(x, 0).", topi.nn.relu, numpy_relu),

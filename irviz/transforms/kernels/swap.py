@@ -389,51 +389,23 @@ def _call_signatures(mod: ir.IRModule, name: str) -> dict[signatures.Signature, 
     return found
 
 
-def map_bindings(body: ir.Expr, change: Callable[[ir.Var, ir.Expr], ir.Expr]) -> ir.Expr:
-    """Apply `change(var, value)` to every binding of a body, also in branches and inner functions.
-
-    Returns the body itself when nothing changes.
-    """
-    if not isinstance(body, relax.SeqExpr):
-        return body
-    blocks, is_same = [], True
-    for block in body.blocks:
-        bindings = []
-        for binding in block.bindings[:]:
-            new = binding
-            if isinstance(binding, relax.VarBinding):
-                value = map_nested_bindings(change(binding.var, binding.value), change)
-                if not value.same_as(binding.value):
-                    new, is_same = relax.VarBinding(binding.var, value), False
-            bindings.append(new)
-        kind = relax.DataflowBlock if isinstance(block, relax.DataflowBlock) else relax.BindingBlock
-        blocks.append(kind(bindings))
-    return body if is_same else relax.SeqExpr(blocks, body.body)
-
-
-def map_nested_bindings(value: ir.Expr, change: Callable[[ir.Var, ir.Expr], ir.Expr]) -> ir.Expr:
-    """Apply `change` to the bindings inside a value; return the value itself if nothing changes."""
-    if isinstance(value, relax.If):
-        branches = [value.true_branch, value.false_branch]
-        new = [map_bindings(branch, change) for branch in branches]
-        is_same = all(a.same_as(b) for a, b in zip(new, branches, strict=True))
-        return value if is_same else relax.If(value.cond, *new)
-    if isinstance(value, relax.Function):
-        body = map_bindings(value.body, change)
-        if body.same_as(value.body):
-            return value
-        return relax.Function(value.params, body, value.ret_ty, value.is_pure, value.attrs)
-    return map_bindings(value, change)
-
-
 def map_function_bindings(
     mod: ir.IRModule, function: str, change: Callable[[ir.Var, ir.Expr], ir.Expr]
 ) -> ir.IRModule:
-    """Return the module with `change(var, value)` applied to the bindings of a Relax function."""
+    """Return the module with `change(var, value)` applied to the bindings of a Relax function.
+
+    Those in branches and inner functions are among them.
+    """
     gvar = mod.get_global_var(function)
     old = mod[gvar]
+
+    def changed(binding: relax.VarBinding) -> relax.VarBinding:
+        value = change(binding.var, binding.value)
+        return binding if value.same_as(binding.value) else relax.VarBinding(binding.var, value)
+
+    new = structural_map(old.body, (relax.VarBinding, changed))
     # passes need the type of a normalized body
-    body = relax.BlockBuilder(mod).normalize(map_bindings(old.body, change))
+    body = relax.BlockBuilder(mod).normalize(new)
     functions = dict(mod.functions.items())
     functions[gvar] = relax.Function(old.params, body, old.ret_ty, old.is_pure, old.attrs)
     return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)
@@ -524,12 +496,5 @@ _SCRIPT_IMPORTS = (
 )
 """The imports that these functions need in a script."""
 
-_REDIRECT_CALLS_SOURCES = (
-    map_bindings,
-    map_nested_bindings,
-    map_function_bindings,
-    call_of,
-    named_variables,
-    redirect_calls,
-)
+_REDIRECT_CALLS_SOURCES = (map_function_bindings, call_of, named_variables, redirect_calls)
 """`redirect_calls` and the functions it calls."""

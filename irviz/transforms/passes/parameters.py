@@ -32,6 +32,7 @@ from irviz.transforms.python_script import (
     import_statement,
     is_literal,
 )
+from irviz.units import beginning
 
 _SECTION = re.compile(
     r"^Parameters *\n-{3,}\s*\n(.*?)(?=^\S[^\n]*\n-{3,}[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
@@ -314,8 +315,7 @@ def argument_source(
 
 def argument_label(value: object) -> str:
     """Return an argument for a label: arrays by their names, long values cut."""
-    text = _label(value)
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+    return beginning(_label(value), _MOST_CHARACTERS)
 
 
 def make_target(text: str) -> tvm.target.Target:

@@ -6,7 +6,7 @@ import difflib
 import functools
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -84,21 +84,6 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 """The options of a CHOICE, by parameter name; other scopes and dtypes are accepted too."""
 
-_GROUPS: Mapping[str, str] = {
-    "loops": "split fuse reorder merge loop_partition add_unit_loop parallel vectorize unroll bind",
-    "compute location": "compute_at reverse_compute_at compute_inline reverse_compute_inline "
-    "fuse_reduction_epilogue",
-    "reduction": "decompose_reduction rfactor",
-    "blocks": "blockize tensorize reorder_block_iter_var transform_block_layout",
-    "memory": "cache_read cache_write cache_inplace cache_index reindex reindex_cache_read "
-    "reindex_cache_write read_at write_at set_scope storage_align transform_layout "
-    "rolling_buffer unsafe_set_dtype unsafe_hide_buffer_access",
-    "padding": "pad_einsum decompose_padding",
-    "annotations": "annotate unannotate",
-}
-GROUPS = {group: tuple(names.split()) for group, names in _GROUPS.items()}
-"""The primitives that can be applied by clicks, by subject."""
-
 FOR_CODE: Mapping[str, str] = {
     "annotate_buffer_access": "it takes a function that makes ranges of a block's axes"
 }
@@ -147,7 +132,6 @@ class Primitive:
     """A primitive of TVM's schedules: its parameters, and the first line of its docstring."""
 
     name: str
-    group: str
     parameters: tuple[PrimitiveParameter, ...]
     summary: str
 
@@ -207,10 +191,13 @@ class Primitive:
 
 @functools.cache
 def primitives() -> dict[str, Primitive]:
-    """Return every primitive that can be a step, by name; those of GROUPS come first."""
-    groups = {name: group for group, names in GROUPS.items() for name in names}
-    groups |= dict.fromkeys(FOR_CODE, "code only")
-    return {name: _primitive(name, group) for name, group in groups.items()}
+    """Return every primitive that can be a step, by name, in TVM's order."""
+    methods = {name: member for name, member in vars(s_tir.Schedule).items() if name[0] != "_"}
+    return {
+        name: _primitive(name, member)
+        for name, member in methods.items()
+        if inspect.isfunction(member) and name not in QUERIES
+    }
 
 
 def primitive(name: str) -> Primitive:
@@ -224,12 +211,11 @@ def primitive(name: str) -> Primitive:
     raise TransformError(f"TVM's schedule has no primitive {name!r}: it has {there}")
 
 
-def _primitive(name: str, group: str) -> Primitive:
-    member = getattr(s_tir.Schedule, name)
+def _primitive(name: str, member: Callable[..., object]) -> Primitive:
     parameters = list(inspect.signature(member).parameters.values())[1:]
     summary = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split())
     summary = _SUMMARIES.get(name) or re.sub(r"\s*It requires( nothing)?:?$", "", summary)
-    return Primitive(name, group, tuple(map(_parameter, parameters)), summary)
+    return Primitive(name, tuple(map(_parameter, parameters)), summary)
 
 
 def _parameter(parameter: inspect.Parameter) -> PrimitiveParameter:

@@ -95,6 +95,21 @@ def chain(count, steps=OPERATORS):
         builder.emit_func_output(out)
     return builder.get()
 
+def linears():
+    from tvm.relax.frontend import nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = nn.op.relu(layer(x))
+            return x
+
+    mod, _ = Model().export_tvm({"forward": {"x": nn.spec.Tensor((2, 8), "float32")}})
+    return mod
+
 def piped():
     with irviz.record() as recording:
         relax.get_pipeline("zero")(MyModuleHighLevel)

@@ -94,6 +94,23 @@ def test_a_frame_closes_and_a_group_opens_with_the_mouse(layers: Any) -> None:
     expect(layers.node(REPEAT)).to_have_count(0)
 
 
+def test_a_weight_is_selected_as_a_line_of_its_call(offline: Any) -> None:
+    viewer = offline.show("irviz.Session(linears(), function='forward')")
+    weight = viewer.picture().locator("g.weight", has_text="weight (8, 8)").first
+    name = weight.get_attribute("data-node")
+    before = viewer.picture().locator("svg:first-child g.node").count()
+    weight.locator("text").click()
+    expect(viewer.title).to_have_text(name)
+    expect(viewer.fact("kind")).to_have_text("parameter")
+    line = viewer.picture().locator(".irviz-mark-line .irviz-outline")
+    expect(line).to_have_count(1)
+    outlined, drawn = line.bounding_box(), weight.locator("rect").bounding_box()
+    assert abs(outlined["y"] - drawn["y"]) < 3
+    assert viewer.picture().locator("svg:first-child g.node").count() == before
+    viewer.node("x").click()
+    expect(line).to_have_count(0)
+
+
 def test_what_was_opened_stays_in_its_place(layers: Any) -> None:
     layers.sign(REPEAT).click()
     node = layers.node(REPEAT)

@@ -254,6 +254,23 @@ class Layers(nn.Module):
         return x
 
 
+def test_a_weight_that_is_looked_for_is_a_line_in_the_picture_as_it_was(opened):
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    page = opened(Layers().export_tvm(spec)[0], function="forward")
+    page.search("blocks.1.up.weight")
+    page.go_to(0)
+    call = page.canvas.selected
+    assert call == "blocks.1.up.weight"
+    picture = page.canvas.svg
+    assert f'class="weight" data-node="{call}"' in picture
+    assert f'class="node param" data-node="{call}"' not in picture
+    assert "blocks.1.up" in page.canvas.data["nodes"][call]["layer"]
+    page.select("")
+    page.search("blocks.1.up.weight")
+    page.go_to(0)
+    assert page.canvas.svg == picture
+
+
 def test_two_layers_are_shown_side_by_side_as_stages_of_their_own(opened):
     spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
     page = opened(Layers().export_tvm(spec)[0], function="forward")

@@ -30,7 +30,16 @@ from irviz.model.diff.diff_result import (
     node_summary,
 )
 from irviz.model.folding.expansion import repeat_copies
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Region, RegionKind, Resolution
+from irviz.model.graph.graph import (
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    Region,
+    RegionKind,
+    Resolution,
+)
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.trace import Trace
@@ -44,7 +53,8 @@ from irviz.transforms.stage import Stage
 from irviz.units import format_number
 from irviz.view.diff_text import block_words
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
-from irviz.view.graph.nodes_and_edges import add_shape
+from irviz.view.graph.layout import Route
+from irviz.view.graph.nodes_and_edges import add_shape, draw_edge
 from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, shorten, svg_document, svg_text, visible
@@ -393,17 +403,28 @@ def _summary(both: ComparedViews | Exception | None) -> str:
 def _legend(
     views: Sequence[StageView], changes: Sequence[schema.Change]
 ) -> list[schema.LegendEntry]:
-    """Explain the kinds of nodes and the signs of changes in the pictures."""
+    """Explain the kinds of nodes and edges, and the signs of changes, in the pictures."""
     kinds: dict[object, Node] = {}
+    edges: dict[str, tuple[Edge, Node]] = {}
     for view in views:
         for node in view.graph.nodes:
             kinds.setdefault((node_style(node).shape, node_style(node).colour), node)
+        for edge in view.graph.edges:
+            words = next((words for kind, words in _EDGES.items() if getattr(edge, kind)), "")
+            edges.setdefault(words, (edge, view.graph[edge.source]))
     entries = [_kind_entry(node) for node in kinds.values()]
+    entries += [_edge_entry(words, *edge) for words, edge in edges.items() if words]
     signs = {change["sign"][:1] for change in changes}
     entries += [_sign_entry(sign) for sign in LEGEND if sign in signs]
     return entries
 
 
+_EDGES = {
+    "is_carried": "for the next copy",
+    "is_other": "use in another copy",
+    "is_write": "write to a buffer",
+}
+"""What the kinds of edges mean that are not plain, by what tells them."""
 _RESOLUTIONS = {
     Resolution.LIBRARY: "library function",
     Resolution.UNKNOWN: "call of an unknown function",
@@ -419,6 +440,14 @@ def _kind_entry(node: Node) -> schema.LegendEntry:
     add_shape(root, style.shape, Rect(2, 2, right, _SAMPLE.height - 2), **lines)
     known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
     return {"sample": _sample(root), "words": known or style.name}
+
+
+def _edge_entry(words: str, edge: Edge, source: Node) -> schema.LegendEntry:
+    root = svg_document(_SAMPLE, "sample", "", _THEME)
+    right, y = _SAMPLE.width - 1, _SAMPLE.height / 2
+    route = Route(((1, y), (6, y), (12, y), (right - 7, y)), (right, y))
+    draw_edge(root, edge, source, route, _THEME)
+    return {"sample": _sample(root), "words": words}
 
 
 def _sign_entry(sign: str) -> schema.LegendEntry:

@@ -150,7 +150,8 @@ def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
 
     One that is the only one of its source or its target is bent rather than a chain.
     """
-    ends = len(graph.leaving[edge.source]), len(graph.entering[edge.target])
+    edges = graph.leaving[edge.source], graph.entering[edge.target]
+    ends = [sum(not one.is_carried for one in each) for each in edges]
     if max(ends) == 1:
         return {"weight": _STRAIGHT}
     is_only = min(ends) == 1 and graph[edge.source].kind not in INPUT_KINDS

@@ -420,8 +420,8 @@ def _legend(
 
 
 _EDGES = {
-    "is_carried": "for the next copy",
-    "is_other": "use in another copy",
+    "is_carried": "to the next copy",
+    "is_other": "of another copy",
     "is_write": "write to a buffer",
 }
 """What the kinds of edges mean that are not plain, by what tells them."""

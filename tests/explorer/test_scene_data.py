@@ -270,8 +270,8 @@ def test_the_legend_of_a_comparison_has_the_kinds_of_both_and_the_signs_that_are
 
 def test_the_legend_says_what_edges_between_copies_mean(modules: Any) -> None:
     session = Session(modules.stack(24))
-    assert "for the next copy" in words(after(session))
-    assert "for the next copy" not in words(after(session, actions.ToggleAll(False)))
+    assert "to the next copy" in words(after(session))
+    assert "to the next copy" not in words(after(session, actions.ToggleAll(False)))
 
 
 def test_a_sample_in_the_legend_is_a_picture_without_a_ground(fused: Session) -> None:

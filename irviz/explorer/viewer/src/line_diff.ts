@@ -1,6 +1,7 @@
 // Compares two scripts by lines first, and by characters only within lines that differ.
 
 import { Change, type DiffConfig, diff, presentableDiff } from "@codemirror/merge";
+import type { LinePair } from "./aligned_lines";
 
 const MAX_LINES = 0xd800; // lines become characters, of which these many stand alone
 const LIMITS: DiffConfig = { scanLimit: 2000, timeout: 200 };
@@ -13,14 +14,23 @@ interface LinesWithKeys {
   keys: readonly string[];
 }
 
+/** How two texts differ, and which lines of what differs belong together. */
+interface LineDiff {
+  changes: readonly Change[];
+  pairs: readonly LinePair[];
+}
+
 /** Return how two texts differ. Characters alone would match any two lines that are alike. */
-export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): readonly Change[] {
+export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): LineDiff {
   const codes = new Map<string, string>();
   const a = { codes: coded(before.keys, codes), starts: startsOf(before.text) };
   const b = { codes: coded(after.keys, codes), starts: startsOf(after.text) };
-  if (codes.size >= MAX_LINES) return diff(before.text, after.text, LIMITS);
+  if (codes.size >= MAX_LINES) {
+    return { changes: diff(before.text, after.text, LIMITS), pairs: [] };
+  }
   let refined = 0;
   const found: Change[] = [];
+  const pairs: LinePair[] = [];
   const differ = (fromA: number, toA: number, fromB: number, toB: number) => {
     const [start, end] = [at(a.starts, fromA), at(a.starts, toA)];
     const [first, last] = [at(b.starts, fromB), at(b.starts, toB)];
@@ -39,7 +49,11 @@ export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): readonly 
   };
   let [lineA, lineB] = [0, 0];
   const pairsUntil = (endA: number) => {
-    for (; lineA < endA; lineA += 1, lineB += 1) differ(lineA, lineA + 1, lineB, lineB + 1);
+    for (; lineA < endA; lineA += 1, lineB += 1) {
+      const known = found.length;
+      differ(lineA, lineA + 1, lineB, lineB + 1);
+      if (found.length > known) pairs.push([at(a.starts, lineA), at(b.starts, lineB)]);
+    }
   };
   for (const { fromA, toA, fromB, toB } of diff(a.codes, b.codes, LIMITS)) {
     pairsUntil(fromA);
@@ -47,7 +61,7 @@ export function lineDiff(before: LinesWithKeys, after: LinesWithKeys): readonly 
     [lineA, lineB] = [toA, toB];
   }
   pairsUntil(a.codes.length);
-  return found;
+  return { changes: found, pairs };
 }
 
 /** Write each key as one character. */

@@ -20,6 +20,7 @@ import {
   keymap,
   lineNumbers,
 } from "@codemirror/view";
+import { aligned } from "./aligned_lines";
 import { type BlameActions, blameGutter } from "./blame_gutter";
 import { lineDiff } from "./line_diff";
 import type { Side } from "./schema";
@@ -81,18 +82,21 @@ export function openEditor(
 ): ScriptEditor {
   if (!reference) return openOne(parent, current, options, actions);
   const original = reference.script.text;
-  const override = () =>
-    lineDiff(
-      { text: original, keys: lineKeys(reference) },
-      { text: current.script.text, keys: lineKeys(current) },
-    );
+  const { changes, pairs } = lineDiff(
+    { text: original, keys: lineKeys(reference) },
+    { text: current.script.text, keys: lineKeys(current) },
+  );
+  const override = () => changes;
   const collapse = options.isCollapsed && { collapseUnchanged: COLLAPSED };
   const how = { diffConfig: { override }, ...collapse };
   const extend = (index: ScriptIndex, side: Side) => [extensions(index, side, actions), wrapping];
   const after = { doc: current.script.text, extensions: extend(current, "current") };
   if (options.isWide) {
     const before = { doc: original, extensions: extend(reference, "reference") };
-    const merge = new MergeView({ a: before, b: after, parent, ...how });
+    let merge: MergeView | undefined;
+    const own = aligned(() => merge, pairs);
+    for (const one of [before, after]) one.extensions.push(own);
+    merge = new MergeView({ a: before, b: after, parent, ...how });
     const texts = {
       current: { index: current, view: merge.b },
       reference: { index: reference, view: merge.a },

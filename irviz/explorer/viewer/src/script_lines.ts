@@ -180,14 +180,26 @@ export function linksIn(text: string, isFunction: (name: string) => boolean): Li
   return links;
 }
 
-/** Return for each line what it has in common with its like in another stage: its node, or text. */
+/** Return for each line what it has in common with its like in another stage: its node, or text.
+ *
+ * A node whose name is not in the line has a number, which another stage gives to another node. */
 export function lineKeys(index: ScriptIndex): string[] {
   const keys = [...index.lines];
   for (const [line, [first]] of index.byLine) {
-    if (first && line <= keys.length) keys[line - 1] = nodeKey(first.function, first.node);
+    if (!first || !hasName(index.lines[line - 1] ?? "", first.node)) continue;
+    keys[line - 1] = nodeKey(first.function, first.node);
   }
   for (const { name, def } of index.functions) keys[def - 1] = `def\0${name}`;
   return keys;
+}
+
+/** Tell whether a line has a name, and not only a longer one. */
+function hasName(line: string, name: string): boolean {
+  for (let at = line.indexOf(name); at >= 0; at = line.indexOf(name, at + 1)) {
+    const [before, after] = [line[at - 1] ?? " ", line[at + name.length] ?? " "];
+    if (!/\w/.test(before + after)) return true;
+  }
+  return false;
 }
 
 /** Return the lines of changed nodes in a picture, in order. */

@@ -4,7 +4,7 @@ import { lineDiff } from "../src/line_diff";
 
 const compare = (before: string, after: string, keys = (line: string) => line) => {
   const read = (text: string) => ({ text, keys: text.split("\n").map(keys) });
-  return lineDiff(read(before), read(after)).map(({ fromA, toA, fromB, toB }) => [
+  return lineDiff(read(before), read(after)).changes.map(({ fromA, toA, fromB, toB }) => [
     before.slice(fromA, toA),
     after.slice(fromB, toB),
   ]);
@@ -36,6 +36,16 @@ test("lines that belong together stand beside each other though all texts differ
   const found = compare(before, `z = 0\n${after}`, leftOfEquals);
   assert.deepEqual(found[0], ["", "z = 0\n"]);
   assert.ok(found.slice(1).every(([mine]) => !mine?.includes("\n")));
+});
+
+test("pairs of lines that differ are said by where they begin", () => {
+  const [before, after] = ["a = 1\nb = 1\nc = 1\n", "a = 1\nnew\nb = 2\nc = 2\n"];
+  const read = (text: string) => ({ text, keys: text.split("\n").map(leftOfEquals) });
+  const { pairs } = lineDiff(read(before), read(after));
+  assert.deepEqual(pairs, [
+    [before.indexOf("b"), after.indexOf("b")],
+    [before.indexOf("c"), after.indexOf("c")],
+  ]);
 });
 
 test("texts without a last line break, and empty ones, are compared", () => {

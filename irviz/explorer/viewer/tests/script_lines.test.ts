@@ -10,6 +10,7 @@ import {
   lineOf,
   linksIn,
   nodeOn,
+  type ScriptIndex,
   TOKENS,
 } from "../src/script_lines";
 
@@ -86,6 +87,15 @@ test("lines of two stages belong together by their node or function, else by the
   const changed = TEXT.replace("cls.relu, (x,)", "cls.other, (y,)").replace("x: R", "x: S");
   const other = lineKeys(indexScript({ ...SCRIPT, text: changed }));
   assert.deepEqual(other, lineKeys(index));
+});
+
+test("a line without the name of its node belongs to the line with the same text", () => {
+  const said = { ...SCRIPT, text: "    cls.take(x)\n    R.kill_tensor(x)\n" };
+  const keysOf = (nodes: readonly string[]) => {
+    const lines = nodes.map((node, place) => [place + 1, [{ function: "main", node }]] as const);
+    return lineKeys({ ...indexScript(said), byLine: new Map(lines) as ScriptIndex["byLine"] });
+  };
+  assert.deepEqual(keysOf(["_", "_1"]), keysOf(["_1", "_2"]));
 });
 
 test("what is indented more than a line is a block, without the blank lines behind it", () => {

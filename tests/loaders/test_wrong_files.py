@@ -38,7 +38,7 @@ class Runs:
 
 def zipped(*names, **options):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name in names:
             archive.writestr(name, options.get("content", b"x"))
     return file.getvalue()

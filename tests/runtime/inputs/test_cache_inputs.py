@@ -20,7 +20,6 @@ from tests.cached_models import CREATE, LAYERS, SCALE, WIDTH, PagedModel, effect
 pytestmark = [pytest.mark.worker, pytest.mark.build]
 
 LEGALIZE = relax.transform.LegalizeOps()
-PAGED, EFFECTS = paged(), effects()
 
 
 def tokens(count):
@@ -41,11 +40,11 @@ def session_of(mod, function="decode", **options):
 def test_each_step_of_a_paged_cache_is_the_end_of_a_longer_prompt():
     x, others = tokens(7), {"packed_params": "random"}
     steps = {"embedded": as_steps(x[:, 5:]), "prefill.embedded": x[:, :5]}
-    found = session_of(PAGED).run({**steps, **others}).outputs
+    found = session_of(paged()).run({**steps, **others}).outputs
     assert [one.shape for one in found] == [(2, 1, 1, 50)]
     for step, one in enumerate(found[0], start=1):
         prompt = {"embedded": x[:, : 5 + step], **others}
-        (whole,) = session_of(PAGED, "prefill").run(prompt).outputs
+        (whole,) = session_of(paged(), "prefill").run(prompt).outputs
         np.testing.assert_allclose(one, whole[0], atol=1e-6)
 
 
@@ -68,7 +67,7 @@ def attended(arguments, x, seen):
 def test_steps_of_effects_are_those_that_numpy_computes(mode):
     mod = effects("plain" if mode == "debug" else mode, debug=mode == "debug")
     session = session_of(mod)
-    names = [param.name for param in EFFECTS["decode"].params]
+    names = [param.name for param in effects()["decode"].params]
     weights = [name for name in names if name.endswith(("weight", "bias"))]
     cases = session.call_inputs.cases(mod, "decode")
     values = cases[0][-1] if mode == "packed" else cases[0][-len(weights) :]
@@ -84,9 +83,9 @@ def test_steps_of_effects_are_those_that_numpy_computes(mode):
     assert found.caches == ("4 KV caches: 7 tokens",)
 
 
-@pytest.mark.parametrize("mod", [PAGED, EFFECTS])
-def test_without_inputs_a_prompt_and_three_other_tokens_are_random(mod):
-    result = session_of(mod).run()
+@pytest.mark.parametrize("model", [paged, effects])
+def test_without_inputs_a_prompt_and_three_other_tokens_are_random(model):
+    result = session_of(model()).run()
     (found,) = result.outputs
     assert len(found) == 3
     assert len(np.unique(found.round(3), axis=0)) == 3
@@ -94,15 +93,15 @@ def test_without_inputs_a_prompt_and_three_other_tokens_are_random(mod):
 
 
 def test_a_cache_is_shown_in_words():
-    found = session_of(PAGED).run({"packed_params": "random", "embedded": tokens(1)})
+    found = session_of(paged()).run({"packed_params": "random", "embedded": tokens(1)})
     line = "paged KV cache of 2 layers, with 16 tokens a page: 9 tokens, 1 pages free"
     assert found.caches == (line,)
     assert line in repr(found)
-    assert session_of(PAGED, CREATE).run().caches[0].startswith("paged KV cache: 0 tokens")
+    assert session_of(paged(), CREATE).run().caches[0].startswith("paged KV cache: 0 tokens")
 
 
 def test_a_trace_of_a_step_has_the_values_of_that_step_alone():
-    session = session_of(PAGED)
+    session = session_of(paged())
     trace = session.trace(case=2)
     assert {visit.count for visit in trace.visits.values()} == {1}
     assert trace["cache"].value.text.startswith("paged KV cache: 11 tokens")
@@ -119,25 +118,25 @@ def test_a_trace_of_a_step_has_the_values_of_that_step_alone():
 
 
 def test_sizes_of_the_cache_and_of_the_prompt_can_be_given():
-    session = session_of(PAGED, sizes={"length": 20, "max_total_seq_len": 128})
+    session = session_of(paged(), sizes={"length": 20, "max_total_seq_len": 128})
     assert "23 tokens, 7 pages free" in session.run().caches[0]
-    line = session.call_inputs.plan(PAGED, "decode").lines()[-1]
+    line = session.call_inputs.plan(paged(), "decode").lines()[-1]
     assert line == f"cache: made by {CREATE}(1, 128, 32, 16, 0), after prefill of 20 tokens"
-    found = session_of(PAGED).run({"max_total_seq_len": 64})
+    found = session_of(paged()).run({"max_total_seq_len": 64})
     assert "11 tokens, 4 pages free" in found.caches[0]
 
 
 def test_a_name_that_nothing_has_is_named():
     with pytest.raises(InputError, match=r"no parameter 'max_len'.*'max_total_seq_len'.*prefill"):
-        session_of(PAGED).run({"max_len": 3})
+        session_of(paged()).run({"max_len": 3})
 
 
 # --- stages -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mod", [PAGED, EFFECTS])
-def test_stages_are_compared_over_the_steps(mod):
-    session = session_of(mod).apply(LEGALIZE).apply(relax.transform.FuseOps())
+@pytest.mark.parametrize("model", [paged, effects])
+def test_stages_are_compared_over_the_steps(model):
+    session = session_of(model()).apply(LEGALIZE).apply(relax.transform.FuseOps())
     comparison = session.compare("2", "0")
     assert (comparison.verdict, comparison.cases) == (Verdict.EQUAL, 3)
     assert str(session.measure("0", "2")).count("µs to") == 2
@@ -145,21 +144,21 @@ def test_stages_are_compared_over_the_steps(mod):
 
 def test_a_prefill_that_is_wrong_makes_the_steps_differ():
     other = effects(prompt_scale=2 * SCALE)
-    assert tvm_ffi.structural_equal(EFFECTS["decode"], other["decode"], map_free_vars=True)
-    session = irviz.Session.from_stages([Stage("0", EFFECTS), Stage("1", other, parent="0")])
+    assert tvm_ffi.structural_equal(effects()["decode"], other["decode"], map_free_vars=True)
+    session = irviz.Session.from_stages([Stage("0", effects()), Stage("1", other, parent="0")])
     comparison = session.select_function("decode").compare("1", "0")
     assert (comparison.verdict, comparison.cases) == (Verdict.DIFFERENT, 3)
 
 
 def test_a_pass_that_merges_the_caches_is_found():
-    session = session_of(EFFECTS).apply(relax.transform.EliminateCommonSubexpr())
+    session = session_of(effects()).apply(relax.transform.EliminateCommonSubexpr())
     with pytest.raises(RunError, match=r"'prefill' failed as it ran: .* the filled count"):
         session.run()
 
 
 def test_the_pass_that_merges_the_caches_is_found_among_others():
     passes = [LEGALIZE, relax.transform.EliminateCommonSubexpr(), relax.transform.FuseOps()]
-    found = irviz.bisect(session_of(EFFECTS), passes)
+    found = irviz.bisect(session_of(effects()), passes)
     assert "EliminateCommonSubexpr" in str(found)
     assert "total" not in str(found).partition("checked with")[2]
 
@@ -186,7 +185,7 @@ def test_a_model_is_loaded_with_its_cache():
 
 
 def test_a_cache_that_nothing_makes_is_refused():
-    functions = {g: f for g, f in PAGED.functions.items() if g.name_hint != CREATE}
+    functions = {g: f for g, f in paged().functions.items() if g.name_hint != CREATE}
     with pytest.raises(InputError, match=r"cache: Any; .* such as create_paged_kv_cache"):
         session_of(tvm.IRModule(functions)).run()
 
@@ -198,13 +197,13 @@ def test_a_cache_with_kernels_for_a_gpu_is_refused():
 
 def test_a_cache_is_not_made_on_another_machine():
     with pytest.raises(InputError, match=r"'decode' takes a cache, .* run without device"):
-        session_of(PAGED, device="127.0.0.1:9").run()
+        session_of(paged(), device="127.0.0.1:9").run()
 
 
 def test_a_text_that_tvm_does_not_read_back_says_what_to_save_instead(tmp_path):
     path = tmp_path / "model.py"
-    path.write_text(tvm.IRModule({"main": PAGED["batch_decode_paged_kv_cpu"]}).script())
+    path.write_text(tvm.IRModule({"main": paged()["batch_decode_paged_kv_cpu"]}).script())
     with pytest.raises(LoadError, match=r"already defined .* session.save or tvm.ir.save_json"):
         irviz.load(path)
-    path.with_suffix(".json").write_text(tvm.ir.save_json(PAGED))
+    path.with_suffix(".json").write_text(tvm.ir.save_json(paged()))
     assert irviz.load(path.with_suffix(".json")).select_function("decode").run().cases == 3

@@ -122,8 +122,11 @@ def in_spare_process(request: object) -> bytes | None:
         return pack_failure(failure, "")
 
 
-def prepare_spare_process(serve: Callable[..., bytes], practice: bytes) -> None:
+def prepare_spare_process(serve: Callable[..., bytes], practice: bytes, *, is_wanted: bool) -> None:
     """Make a fork for the next run, if there was one; it calls `serve` with the request's parts.
+
+    It is wanted after a run that such a fork can serve, or could have served: most modules are run
+    once, and the next one makes the fork stale.
 
     Until there is a request, it serves `practice`: a fork copies each page of memory that it is the
     first to write to, and most pages that a call writes to are the same in every call.
@@ -140,7 +143,7 @@ def prepare_spare_process(serve: Callable[..., bytes], practice: bytes) -> None:
         if _spare is not None:
             _close(_spare)  # with which it ends
             _spare = None
-    if _state is _State.READY and _spare is None:
+    if _state is _State.READY and _spare is None and is_wanted:
         with contextlib.suppress(OSError):  # there are too many processes: the run will say so
             _spare = _forked(served)
 

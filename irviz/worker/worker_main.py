@@ -45,7 +45,7 @@ def main() -> None:
             is_run, *request = pickle.load(requests)  # noqa: S301 - from the parent
             answer = in_spare_process(request) if is_run else None
             send_frame(ANSWER, _answer(*request) if answer is None else answer)
-            prepare_spare_process(_answer, practice)
+            prepare_spare_process(_answer, practice, is_wanted=is_run)
     os._exit(0)
 
 

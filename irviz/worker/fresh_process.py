@@ -1,8 +1,8 @@
 """Run code of modules in a fork of the worker, so that nothing that it leaves reaches the next run.
 
 The worker itself never runs a parallel kernel: a fork has none of the threads that TVM started for
-one, and would wait for them for ever. As a fork takes milliseconds, a spare one is made ahead of
-the next run. It can do all that the worker could when it was made.
+one, and would wait for them for ever. As a fork takes milliseconds, a spare one is made for
+the next run of a module that runs again. It can do all that the worker could when it was made.
 """
 
 from __future__ import annotations

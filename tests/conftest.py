@@ -23,6 +23,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # kernels are kept for these tests 
     _kernels = tempfile.TemporaryDirectory(prefix="kernels-of-tests-")
     os.environ["IRVIZ_KERNELS"] = _kernels.name
 
+# jsonschema would compile 38 grammars for it, for seconds, in each process that imports nbformat
+sys.modules.setdefault("rfc3987_syntax", None)
+
 # the collector would look again and again through what is imported, as long as the tests run
 gc.disable()
 
@@ -233,7 +236,6 @@ def _nothing() -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the collector look only at what the tests make, and check their markers."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
     gc.enable()

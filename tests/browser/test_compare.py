@@ -133,6 +133,35 @@ def test_the_texts_of_both_stages_are_beside_each_other_and_in_step(viewer: Any)
     expect(differences).to_contain_text("1 of")
 
 
+PAIRS = """() => {
+    const [before, after] = [...document.querySelectorAll('.cm-editor')].map(text => new Map(
+        [...text.querySelectorAll('.cm-line')].map(
+            line => [line.textContent.trim(), line.getBoundingClientRect().toJSON()]
+        ).filter(([words]) => words.startsWith('lv'))
+    ));
+    return [...before].flatMap(([words, one]) => after.has(words) ? [[one, after.get(words)]] : []);
+}"""
+ARE_ALIGNED = f"""() => {{
+    const pairs = ({PAIRS})();
+    return pairs.length > 10 && pairs.every(([one, other]) => Math.abs(one.top - other.top) < 2);
+}}"""
+
+
+def test_lines_that_are_indented_otherwise_stand_beside_each_other(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.Session(stack(12)), 'LegalizeOps', 'ToNonDataflow')")
+    viewer.picture().focus()
+    offline.page.keyboard.press("d")
+    viewer.button("Text").click()
+    expect(viewer.script.locator(".cm-editor")).to_have_count(2)
+    wrapped = 0
+    for width in range(1440, 1160, -40):
+        offline.page.set_viewport_size({"width": width, "height": 900})
+        offline.page.wait_for_function(ARE_ALIGNED)
+        pairs = offline.page.evaluate(PAIRS)
+        wrapped += sum(one["height"] != other["height"] for one, other in pairs)
+    assert wrapped, "no line is wrapped otherwise than its other"
+
+
 MEETING = """picture => {
     const box = one => one.getBoundingClientRect();
     const all = what => [...picture.querySelectorAll(`svg.irviz:not(.irviz-marks) ${what}`)];

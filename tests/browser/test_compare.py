@@ -154,7 +154,7 @@ def test_lines_that_are_indented_otherwise_stand_beside_each_other(offline: Any)
     viewer.button("Text").click()
     expect(viewer.script.locator(".cm-editor")).to_have_count(2)
     wrapped = 0
-    for width in range(1440, 1160, -40):
+    for width in range(1600, 1440, -40):
         offline.page.set_viewport_size({"width": width, "height": 900})
         offline.page.wait_for_function(ARE_ALIGNED)
         pairs = offline.page.evaluate(PAIRS)

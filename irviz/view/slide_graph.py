@@ -298,27 +298,36 @@ class _Panel:
             self.scene = self._lay_out(self.rest.with_nodes(narrow))
         else:
             self.scene = self._lay_out(self.rest, _WIDE_RANK_GAP)
-        for node in self.rest.nodes:
-            if node.id in self.scene.used:
-                x, y = self.scene.outlet(node.id)
-                place = x + _PAD, y + self.scene.outward * _LABEL_MIDDLE + 4
-                label = _label(node)
-                self.labels[node.id] = svg.text_rect(label, place, node_labels.VALUE_SIZE, "start")
-        if not is_straight and self._hides_a_label():
-            self.labels = {}
-            return
+        used = [node.id for node in self.rest.nodes if node.id in self.scene.used]
+        self.labels = {one: self._beside(one, "start") for one in used}
+        if not is_straight:
+            for one in used:
+                if self._is_hidden(one):
+                    self.labels[one] = self._beside(one, "end")
+            if any(map(self._is_hidden, used)):
+                self.labels = {}
+                return
         for index, frame in self.scene.frames.items():
             inside = [one.right + _PAD for one in self.labels.values() if one.overlaps(frame.rect)]
             wide = frame.rect._replace(right=max([frame.rect.right, *inside]))
             self.scene.frames[index] = replace(frame, rect=wide)
 
-    def _hides_a_label(self) -> bool:
-        """Return whether something else is where a label beside an edge would be."""
+    def _beside(self, node_id: NodeId, anchor: str) -> Rect:
+        """Return the rectangle of the label at the right of an edge's beginning, or at the left."""
+        x, y = self.scene.outlet(node_id)
+        place = (
+            x + (_PAD if anchor == "start" else -_PAD),
+            y + self.scene.outward * _LABEL_MIDDLE + 4,
+        )
+        return svg.text_rect(_label(self.graph[node_id]), place, node_labels.VALUE_SIZE, anchor)
+
+    def _is_hidden(self, node_id: NodeId) -> bool:
+        """Return whether something else is where the label of a value is."""
         drawn = [*self.scene.shapes.values(), *self.labels.values()]
         points = [one for _, route in self.scene.edges for one in (*route.points, route.tip)]
         drawn += [Rect.around(one, Size(1.0, 1.0)) for one in points]
-        labels = self.labels.values()
-        return any(one.overlaps(other) for one in labels for other in drawn if one is not other)
+        label = self.labels[node_id]
+        return any(label.overlaps(other) for other in drawn if other is not label)
 
     def _lay_out(self, graph: Graph, rank_gap: str = _RANK_GAP) -> SceneGeometry:
         placed = place_graph(graph, self.direction, _SECONDS, rank_gap=rank_gap)
@@ -336,8 +345,10 @@ class _Panel:
             x, y = self.scene.outlet(name)
             line.set("d", svg.path("M", x, y, "v", out * _LINE))
             group.remove(text)
-            place, label = (x + _PAD, y + out * _LABEL_MIDDLE + 4), _label(self.graph[name])
-            svg.add_text(group, label, place, size, self.theme.text, "start")
+            rect, base = self.labels[name], y + out * _LABEL_MIDDLE + 4
+            place, anchor = (rect.left, "start") if rect.left > x else (rect.right, "end")
+            label = _label(self.graph[name])
+            svg.add_text(group, label, (place, base), size, self.theme.text, anchor)
 
     def _is_blocked(self, node_id: NodeId) -> bool:
         """Return whether another node is between a call and the left side."""

@@ -111,6 +111,22 @@ def test_a_weight_is_selected_as_a_line_of_its_call(offline: Any) -> None:
     expect(line).to_have_count(0)
 
 
+def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
+    offline: Any, viewer: Any
+) -> None:
+    viewer.picture().focus()
+    offline.page.keyboard.press("/")
+    offline.page.keyboard.type("linear0")
+    options = viewer.root.locator(".irviz-found [role=option]")
+    expect(viewer.root.locator(".irviz-found [role=status]")).to_contain_text("found")
+    names = [text.split()[0] for text in options.all_inner_texts()]
+    assert len(names) > 1
+    for name in (*names, names[0]):
+        offline.page.keyboard.press("Enter")
+        expect(viewer.title).to_have_text(name)
+        offline.page.keyboard.press("/")
+
+
 def test_what_was_opened_stays_in_its_place(layers: Any) -> None:
     layers.sign(REPEAT).click()
     node = layers.node(REPEAT)

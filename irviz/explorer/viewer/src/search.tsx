@@ -3,7 +3,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons";
-import type { FoundNode } from "./schema";
 import type { State } from "./state";
 
 const EDGE = 8; // px between the list and the edge of the viewer
@@ -54,9 +53,11 @@ export function Search({ state }: { state: State }) {
     const next = viewer?.querySelector<HTMLElement>(".irviz-canvas") ?? viewer;
     next?.focus({ preventScroll: true });
   };
-  const choose = (chosen: FoundNode | undefined) => {
+  const choose = (place: number) => {
+    const chosen = nodes[place];
     if (!chosen) return;
     isOpen.value = false;
+    at.value = (place + 1) % nodes.length; // the next time Enter leads on
     state.reveal(chosen.function, chosen.node);
     leave();
   };
@@ -64,7 +65,7 @@ export function Search({ state }: { state: State }) {
     event.stopPropagation();
     if (event.key === "ArrowDown") at.value = Math.min(at.value + 1, nodes.length - 1);
     else if (event.key === "ArrowUp") at.value = Math.max(at.value - 1, 0);
-    else if (event.key === "Enter") choose(nodes[at.value]);
+    else if (event.key === "Enter") choose(at.value);
     else if (event.key === "Escape" && isShown) isOpen.value = false;
     else if (event.key === "Escape") leave();
     else return;
@@ -115,7 +116,7 @@ export function Search({ state }: { state: State }) {
               aria-selected={index === at.value}
               title={one.line}
               onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
-              onClick={() => choose(one)}
+              onClick={() => choose(index)}
             >
               <span>{one.line}</span>
               {one.function !== state.scene.value.function && <small>{one.function}</small>}

@@ -29,6 +29,7 @@ def main() -> None:
             "gpt2",
             lambda: session(gpt2),
             columns=2,
+            min_text=13,
             names={
                 "p_lm_head_weight": "tied weight",
                 "between:lv5": "positions",

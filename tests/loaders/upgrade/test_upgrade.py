@@ -16,7 +16,7 @@ import irviz
 from irviz.course.mlp import MODULES
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
-from irviz.loaders.upgrade.moved_names import GONE, MOVED
+from irviz.loaders.upgrade.moved_names import GONE, MOVED, moved, operator_name
 from irviz.loaders.upgrade.upgrade import upgrade, upgrade_cells
 
 COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))
@@ -357,6 +357,35 @@ STILL_THERE = {"tvm.build", "tvm.script.ir_module"}
 def test_a_name_that_moved_is_where_the_table_says(name):
     assert there(MOVED[name])
     assert not there(name) or name in STILL_THERE
+
+
+@pytest.mark.parametrize(
+    ("name", "today"),
+    [
+        ("tvm.tir.Schedule", "tvm.s_tir.Schedule"),
+        ("tvm.tir.PrimFunc", "tvm.tirx.PrimFunc"),
+        (
+            "tvm.tir.transform.LowerCrossThreadReduction",
+            "tvm.s_tir.transform.LowerCrossThreadReduction",
+        ),
+        ("tvm.tir.transform.UnrollLoop", "tvm.tirx.transform.UnrollLoop"),
+        ("tvm.tir.analysis.verify_gpu_code", "tvm.s_tir.analysis.verify_gpu_code"),
+        ("tvm.contrib.utils.tempdir", "tvm.support.utils.tempdir"),
+        ("tvm.relax.op.softmax", "tvm.relax.op.nn.softmax"),
+        ("tvm.relax.op.add", "tvm.relax.op.add"),
+        ("R.conv2d", "R.nn.conv2d"),
+        ("R.add", "R.add"),
+    ],
+)
+def test_a_name_is_looked_for_where_tvm_has_it_today(name, today):
+    assert moved(name) == today
+    assert there(today)
+
+
+def test_operators_in_strings_are_named_as_tvm_names_them_today():
+    names = ["relax.softmax", "relax.nn.dense", "relax.add", "relax.nothing"]
+    today = ["relax.nn.softmax", "relax.matmul", "relax.add", "relax.nothing"]
+    assert [operator_name(name) for name in names] == today
 
 
 @pytest.mark.parametrize("name", GONE)

@@ -63,7 +63,7 @@ def shown_selection(state: State, side: Side) -> str:
     if chosen.side != side or chosen.function != state.function or view is None:
         return ""
     node = chosen.node
-    if not node or node in view.graph.index or node in view.weights:
+    if not node or view.draws(node):
         return node
     if node in view.whole.index:
         return str(view.where(NodeId(node)) or "")

@@ -181,7 +181,7 @@ def _shown_in(state: State, node_id: NodeId) -> State:
     choices = reveal(tree, whole.choices, node_id)
     after = _looking(state, whole.choose(choices))
     view = view_or_none(after, "current")
-    if view is not None and node_id not in {*view.graph.index, *view.weights}:
+    if view is not None and not view.draws(node_id):
         after = _looking(state, whole.choose(choices.open(node_id)))
         view = view_or_none(after, "current")
     place = None if view is None else view.where(node_id)

@@ -141,6 +141,10 @@ class StageView:
             for weight in node_labels.weights(node)
         }
 
+    def draws(self, node_id: str) -> bool:
+        """Return whether a node or the line of a weight has this id."""
+        return node_id in self.graph.index or node_id in self.weights
+
     @property
     def closable(self) -> frozenset[str]:
         """The ids of regions that can be collapsed."""

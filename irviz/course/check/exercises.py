@@ -449,7 +449,7 @@ def fuse_unless_shared(answer: Callable[..., Any]) -> str:
 
 
 def _module(build: Callable[..., relax.Expr], arrays: dict[str, Any]) -> ir.IRModule:
-    """Return a module with a `main` of parameters like these arrays."""
+    """Return a module with a `main` of parameters like these arrays, which are in float32."""
     return main_of(build, **{name: array.shape for name, array in arrays.items()})
 
 

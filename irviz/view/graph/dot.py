@@ -127,8 +127,9 @@ def to_dot(
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
     given = given or layout_input(graph)
-    _add_contents(source, graph, given, spaces, labelloc)
-    names, (cells, _) = _names(graph), entry_cells(graph)
+    cells, counts = entry_cells(graph)
+    _add_contents(source, graph, given, spaces, labelloc, counts)
+    names = _names(graph)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
     own = len(graph.edges)
@@ -164,16 +165,16 @@ def _add_contents(
     given: LayoutInput,
     spaces: Mapping[str, str],
     labelloc: str,
+    cells: Mapping[NodeId, int],
 ) -> None:
-    """Add the nodes, in clusters for their regions."""
+    """Add the nodes, in clusters for their regions; `cells` are the arguments of nodes."""
     names, contents = _names(graph), cluster_contents(graph)
-    _, cells = entry_cells(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
         for item in contents.get(region, ()):
             if isinstance(item, Node):
                 name = names[item.id]
-                _add_node(into, name, item, given.sizes[name], cells[item.id])
+                _add_node(into, name, item, given.sizes[name], cells.get(item.id, 0))
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
                     width = title_space(graph, item)

@@ -3,7 +3,7 @@
 // MergeView aligns texts where a stretch that differs begins and ends. Inside of a long one, such as
 // a block whose lines are all indented otherwise, lines would drift apart where one of two is wrapped.
 
-import type { MergeView } from "@codemirror/merge";
+import { getChunks, mergeViewSiblings } from "@codemirror/merge";
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 
@@ -46,29 +46,30 @@ const gaps = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** Return what both editors need for their pairs of lines to be aligned, in the next frame. */
-export function aligned(merge: () => MergeView | undefined, pairs: readonly LinePair[]): Extension {
+/** Return what both editors of a MergeView need for their pairs of lines to be aligned. */
+export function aligned(pairs: readonly LinePair[]): Extension {
   let isWaiting = false;
-  const align = () => {
-    const both = merge();
-    if (both?.dom.isConnected) alignLines(both, pairs);
+  const align = (view: EditorView) => {
+    if (view.dom.isConnected) alignLines(view, pairs);
     isWaiting = false; // what MergeView does at once in return moves no line of a pair
   };
   return [
     gaps,
-    EditorView.updateListener.of(({ heightChanged, viewportChanged }) => {
+    EditorView.updateListener.of(({ view, heightChanged, viewportChanged }) => {
       if (isWaiting || !(heightChanged || viewportChanged)) return;
       isWaiting = true;
-      requestAnimationFrame(align);
+      requestAnimationFrame(() => align(view));
     }),
   ];
 }
 
 /** Align the pairs of lines that are in sight; those inside of one stretch that differs matter. */
-function alignLines({ a, b, chunks }: MergeView, pairs: readonly LinePair[]): void {
-  const [mine, theirs] = [new Side(a), new Side(b)];
+function alignLines(view: EditorView, pairs: readonly LinePair[]): void {
+  const [both, found] = [mergeViewSiblings(view), getChunks(view.state)];
+  if (!both || !found) return;
+  const [mine, theirs] = [new Side(both.a), new Side(both.b)];
   let at = 0;
-  for (const { fromA, endA, fromB } of chunks) {
+  for (const { fromA, endA, fromB } of found.chunks) {
     mine.begin(fromA);
     theirs.begin(fromB);
     for (; at < pairs.length; at += 1) {

@@ -1,8 +1,9 @@
 // A picture of a graph, indexed once for all events.
 //
 // The SVG has g.node[data-node] with one .shape, in which a g.weight[data-node] may be the line of a
-// weight, g.value, g.word and g.change[data-node], and g.edge[data-source][data-target]; [data-toggle] are signs that open and close something. They are
-// moved by groups, if at all, and not scaled.
+// weight, g.value, g.word and g.change[data-node], and g.edge[data-source][data-target];
+// [data-toggle] are signs that open and close something. They are moved by groups, if at all, and
+// not scaled.
 
 import { readSvg } from "./markup";
 import { type Edge, isPale } from "./neighbours";

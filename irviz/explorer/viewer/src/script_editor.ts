@@ -93,10 +93,9 @@ export function openEditor(
   const after = { doc: current.script.text, extensions: extend(current, "current") };
   if (options.isWide) {
     const before = { doc: original, extensions: extend(reference, "reference") };
-    let merge: MergeView | undefined;
-    const own = aligned(() => merge, pairs);
+    const own = aligned(pairs);
     for (const one of [before, after]) one.extensions.push(own);
-    merge = new MergeView({ a: before, b: after, parent, ...how });
+    const merge = new MergeView({ a: before, b: after, parent, ...how });
     const texts = {
       current: { index: current, view: merge.b },
       reference: { index: reference, view: merge.a },

@@ -65,7 +65,7 @@ class Declaration:
         overlay: For "graph": what the colours of nodes stand for, as in `Session.draw_overlay`.
         around: A variable, to draw only the nodes at most `uses` uses away from it.
         uses: How many uses.
-        captions: For "stages": the words above each stage.
+        captions: For "stages": the words above each stage; for "loops": the title of each step.
         arrows: The words above each arrow between panels, by default what a transform is called;
             one more, the first, for an arrow before the first panel.
         schedule: For "loops": `package.module:attribute` of a function that takes a Schedule.
@@ -74,8 +74,8 @@ class Declaration:
             line of TVMScript, "callee" for the function that they call, "numpy" for its loops.
         notes: A few words beside nodes; for "code", by the beginnings of lines, behind these.
         highlight: The nodes with a thick outline.
-        hide: The beginnings of lines of TVMScript and Python that are left out; the frames of
-            dataflow blocks are, where it has "with R.dataflow(".
+        hide: The beginnings of lines of TVMScript, Python and loop nests that are left out; the
+            frames of dataflow blocks are, where it has "with R.dataflow(".
         source: References to the Python functions whose text is drawn at the left, such as those
             that built the program.
         pairs: For "code": a list of the beginnings of lines for each number. These lines, and those
@@ -262,11 +262,13 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "ko": "TVMScript와 NumPy로 쓴 {0}",
     },
     "loop nest of {0}": {"zh": "{0} 的循环嵌套", "ko": "{0}의 루프 중첩"},
-    "unchanged": {"zh": "行未改变", "ko": "개 행 변경 없음"},
-    "added": {"zh": "行新增", "ko": "개 행 추가"},
-    "removed": {"zh": "行删除", "ko": "개 행 삭제"},
-    "more rows": {"zh": "行未显示", "ko": "개의 행 생략"},
-    "changed, and what of it": {"zh": "行改变，及所变之处", "ko": "개 행 변경, 바뀐 것"},
+    "… {0} unchanged": {"zh": "… {0} 行未改变", "ko": "… {0}개 행 변경 없음"},
+    "… {0} added": {"zh": "… {0} 行新增", "ko": "… {0}개 행 추가"},
+    "… {0} removed": {"zh": "… {0} 行删除", "ko": "… {0}개 행 삭제"},
+    "… {0} more rows": {"zh": "… {0} 行未显示", "ko": "… {0}개 행 생략"},
+    "added": {"zh": "新增", "ko": "추가"},
+    "removed": {"zh": "删除", "ko": "삭제"},
+    "changed": {"zh": "改变", "ko": "변경"},
     "several became one": {"zh": "多变一", "ko": "여럿이 하나로"},
     "one became several": {"zh": "一变多", "ko": "하나가 여럿으로"},
     "reordered or moved": {"zh": "重排或移动", "ko": "순서 변경 또는 이동"},
@@ -307,6 +309,7 @@ def say(words: str, language: str, *values: str) -> str:
 
 
 _LOOPS = re.compile(r"(loops?) (\d+(?:, \d+)*) of (\w+)")
+_COUNT = re.compile(r"… ([\d,]+) (\w.*)")
 _INLINED = "inlined into "
 
 
@@ -317,6 +320,8 @@ def say_each(text: str, language: str) -> str:
     """
     if language == "en":
         return text
+    if counted := _COUNT.fullmatch(text):
+        return say(f"… {{0}} {counted[2]}", language, counted[1])
     if text.startswith(_INLINED):
         return say("inlined into {0}", language, text.removeprefix(_INLINED))
     text = ", ".join(_WORDS.get(one, {}).get(language, one) for one in text.split(", "))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import FunctionType
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
@@ -57,10 +57,7 @@ from irviz.view.theme import Theme, slide_theme
 _WIDTHS = (96, 80, 70, 62, 55, 48, 42, 36)
 """The numbers of characters at which code is broken: the first that fits on the slide is taken."""
 _DATAFLOW = "with R.dataflow():"
-_LOOP_WIDTHS = tuple(
-    (folding, width) for folding in FOLDINGS for width in (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
-)
-"""The widths of loop nests; more is folded where all of it fits at none."""
+_LOOP_WIDTHS = (460.0, 380.0, 320.0, 280.0, 240.0, 210.0)
 _LARGE_TEXT = (19.0, 17.0, 15.5)
 """Sizes of text, in points, for which rows of a loop nest that did not change are folded."""
 _LEGEND_GAP = 10.0
@@ -371,17 +368,17 @@ class _Drawing:
         for number, (before, after) in enumerate(steps, start=1):
             if one.step in (0, number):
                 name = one.name if one.step else f"{one.name}-{number}"
-                yield name, self._loop_step(before, after, language)
+                title = one.captions[number - 1] if number <= len(one.captions) else one.title
+                yield name, self._loop_step(before, after, in_language(title, language), language)
 
-    def _loop_step(self, before: str, after: str, language: str) -> Figure:
+    def _loop_step(self, before: str, after: str, title: str, language: str) -> Figure:
         one, session = self.declaration, self.session
         found = session.diff(before, after, session.function)
         diff = next((each for each in found.functions if each.loops is not None), None)
         if diff is None:
             raise DrawError(f"step {after} of the schedule changes no loop nest")
         words = partial(say_each, language=language)
-        label = words(session.stage(after).label)
-        title = in_language(one.title, language) or label
+        title = title or words(session.stage(after).label)
         programs = [session.script(stage).text for stage in (before, after)]
         text = SlideText(title, title, found.text(), programs)
 
@@ -403,9 +400,16 @@ class _Drawing:
             panel = Panel(group, size)
             return slide_figure([panel], [], text, self.theme, Size(*one.size), least)
 
-        sizes = [*(size for size in _LARGE_TEXT if size > one.min_text), one.min_text]
-        shapes = [(size, *shape) for size in sizes for shape in _LOOP_WIDTHS]
-        return _first_that_fits(fit, shapes)
+        large = [size for size in _LARGE_TEXT if size > one.min_text]
+        shapes = product((large, [one.min_text]), FOLDINGS)
+        return _first_that_fits(
+            fit,
+            [
+                (size, folding._replace(hide=tuple(one.hide)), width)
+                for sizes, folding in shapes
+                for size, width in product(sizes, _LOOP_WIDTHS)
+            ],
+        )
 
 
 def _first_that_fits(draw: Callable[[Width], Figure], widths: Sequence[Width]) -> Figure:

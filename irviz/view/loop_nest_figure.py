@@ -49,16 +49,20 @@ _ONE_SIDED = ("added", "removed")
 
 
 class Folding(NamedTuple):
-    """How many rows are shown at both ends of a long run, and the longest run shown in full."""
+    """How many rows are shown at both ends of a long run, and the longest run shown in full.
+
+    Rows that begin with one of `hide` are left out.
+    """
 
     context: int
     unchanged: int
     changed: int = 24
+    hide: tuple[str, ...] = ()
 
 
 USUAL = Folding(2, 12)
-FOLDINGS = Folding(2, 8), Folding(1, 5), Folding(1, 3)
-"""Those of a slide: from more rows to few."""
+FOLDINGS = Folding(2, _MAX_ROWS), Folding(2, 8), Folding(1, 5), Folding(1, 3)
+"""Those of a slide: from all rows to few."""
 
 
 class Slot(NamedTuple):
@@ -224,7 +228,7 @@ class _Picture:
                 column = self._columns[side]
                 if slot.folded:
                     rows = self._rows[side][at : at + slot.folded]
-                    words = f"… {slot.folded:,} {self._say(slot.word)}"
+                    words = self._say(f"… {slot.folded:,} {slot.word}")
                     self._draw_note(picture, column, y, words, min(map(_indent, rows)))
                     continue
                 self._tops[side][at] = y
@@ -233,9 +237,7 @@ class _Picture:
             y += max(heights)
         if self._left_out > 0:
             for column in filter(lambda one: one.cells, self._columns):
-                self._draw_note(
-                    picture, column, y, f"… {self._left_out:,} {self._say('more rows')}"
-                )
+                self._draw_note(picture, column, y, self._say(f"… {self._left_out:,} more rows"))
             y += _LINE_HEIGHT
         for link in self._links:
             self._draw_link(picture, link)
@@ -494,7 +496,8 @@ def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
     The loops and blocks around a change, and the rows next to it, are shown. Of many added or
     removed statements, as of an unrolled loop, the first and the last ones are shown.
     """
-    words = [_word(sides, *line) for line in sides.lines]
+    lines = [line for line in sides.lines if not _is_hidden(sides, line, folding.hide)]
+    words = [_word(sides, *line) for line in lines]
     around = [_around(side) for side in (sides.before, sides.after)]
     runs: list[str] = []
     for word, run in groupby(words):
@@ -508,17 +511,24 @@ def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:
             first = first if runs else 0
             last = last if len(runs) + count < len(words) else 0
         runs += [""] * first + [word] * (count - first - last) + [""] * last
-    for at, line in enumerate(sides.lines):
+    for at, line in enumerate(lines):
         if any(map(contains, around, line)):
             runs[at] = ""
     start = 0
     for word, run in groupby(runs):
         count = len(list(run))
         if word and count > 1:
-            yield Slot(*sides.lines[start], count, word)
+            yield Slot(*lines[start], count, word)
         else:
-            yield from (Slot(*line) for line in sides.lines[start : start + count])
+            yield from (Slot(*line) for line in lines[start : start + count])
         start += count
+
+
+def _is_hidden(
+    sides: SideBySide, line: tuple[int | None, int | None], hide: tuple[str, ...]
+) -> bool:
+    rows = zip((sides.before.rows, sides.after.rows), line, strict=True)
+    return all(at is None or side[at].text.startswith(hide) for side, at in rows)
 
 
 def _word(sides: SideBySide, one: int | None, two: int | None) -> str:

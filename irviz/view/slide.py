@@ -154,8 +154,7 @@ def _place_column(
             svg.add_text(group, line, beside, _ARROW_SIZE, theme.text, "start", **style)
             y += high
         y += _GAP * bool(at) + _CAPTION_HEIGHT * bool(panel.caption)
-        left = _MARGIN + (width - panel.size.width) / 2
-        _place(picture, panel, (left, y), middle, y, theme)
+        _place(picture, panel, (_MARGIN, y), middle, y, theme)
         y += panel.size.height
     return _MARGIN + width, y
 

@@ -375,6 +375,16 @@ def test_rows_that_did_not_change_are_folded_for_larger_text():
         assert [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
 
 
+def test_a_loop_nest_has_the_titles_and_lacks_the_rows_that_are_declared():
+    step = {"program": MyModule, "kind": "loops", "schedule": lecture_schedule, "step": 3}
+    rows = {one.split()[0] for one in words(drawn(**step, min_text=8))}
+    assert {"reads", "writes", "for", "block"} <= rows
+    tree = drawn(**step, hide=["param ", "reads ", "writes "], captions=["", "", "move relu"])
+    assert "move relu" in words(tree)
+    assert "for j_1 in 4" in words(tree)  # not folded, as there is room now
+    assert not [one for one in words(tree) if one.startswith(("param", "reads", "writes", "…"))]
+
+
 def test_a_long_graph_is_broken_into_columns_where_one_value_leads_on():
     chain = {"program": "irviz.course.mlp:MyModuleHighLevel", "transforms": ["LegalizeOps"]}
     whole, tree = drawn(**chain, min_text=5), drawn(**chain, columns=2, min_text=5)

@@ -20,7 +20,7 @@ _SPLIT_SIGN = "⊂"
 LEGEND = {
     "+": ("added", "added"),
     "−": ("removed", "removed"),
-    "~": ("changed", "changed, and what of it"),
+    "~": ("changed", "changed"),
     "⊃": ("fused", "several became one"),
     "⊂": ("fused", "one became several"),
     "→": ("moved", "moved to another block or place"),

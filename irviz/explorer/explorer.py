@@ -21,8 +21,14 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.html_file import write_html
 from irviz.explorer.panels.panel import Panel, classed
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
-from irviz.explorer.panels.profile_panel import BisectionPanel, MemoryPanel, StepTiming, TimingPanel
-from irviz.explorer.panels.run_panel import InputsPanel, LimitsPanel, RunButton, RunPanel
+from irviz.explorer.panels.profile_panel import MemoryPanel, StepTiming, TimingPanel
+from irviz.explorer.panels.results_panel import (
+    BisectionPanel,
+    InputsPanel,
+    LimitsPanel,
+    RunButton,
+    RunPanel,
+)
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel

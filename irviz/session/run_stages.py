@@ -29,7 +29,7 @@ from irviz.model.runs.trace import (
 from irviz.runtime.call_inputs import CallInputs, Inputs
 from irviz.runtime.run import run
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.session.origin_check import origin_verdict
+from irviz.session.origin_comparison import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import (

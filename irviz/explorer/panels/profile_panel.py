@@ -1,4 +1,4 @@
-"""The tab *Profile*: times, memory, and the first pass that is wrong."""
+"""The tab *Profile*: times and memory."""
 
 from __future__ import annotations
 
@@ -289,37 +289,3 @@ def _step(use: MemoryUse) -> str:
 # --- bisection panel ---------------------------------------------------------------------------
 #
 # Find the first pass that makes results differ, a call slower, or its memory larger.
-
-
-_CHECKS = (
-    ("the results are equal", "values"),
-    ("a call is not slower", "time"),
-    ("it takes no more memory", "memory"),
-)
-
-
-class BisectionPanel(Panel):
-    """Searches for the first pass up to the current stage that makes a check fail."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._check = ui.field(widgets.Dropdown, "irviz-find-check", "check", options=_CHECKS)
-        find = self.button(
-            "Find the pass",
-            "Run some of the stages up to the shown one, and compare them with the first",
-            lambda: self.send(actions.FindPass(self._check.value)),
-            "search",
-        )
-        self._found = ui.html("irviz-found-pass")
-        self.widget = ui.classed(
-            widgets.VBox([ui.heading("Find the pass"), self._check, find, self._found]),
-            "irviz-find-pass",
-        )
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.bisection,)
-
-    def _show(self, state: State) -> None:
-        found = state.bisection
-        words, kind = (found, "irviz-error") if isinstance(found, str) else (found.line, "")
-        self._found.value = ui.paragraph(words, kind, "status")

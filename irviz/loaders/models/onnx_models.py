@@ -38,7 +38,7 @@ from irviz.loaders.loaded_model import (
     opaque_note,
 )
 from irviz.loaders.models.imported_layers import onnx_layers, onnx_source_lines
-from irviz.loaders.models.mended_calls import mend
+from irviz.loaders.models.importer_mistakes import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
 from irviz.model.runs.trace import Array

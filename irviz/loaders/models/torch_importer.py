@@ -18,7 +18,7 @@ from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing, missing_advice
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
-from irviz.loaders.models.mended_calls import mend
+from irviz.loaders.models.importer_mistakes import mend
 from irviz.loaders.models.torch_opaque_calls import (
     OF_COMPLEX,
     has_complex,

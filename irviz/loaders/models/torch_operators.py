@@ -13,7 +13,7 @@ import numpy as np
 from tvm import ir, relax, tirx
 
 from irviz.loaders.models.imported_layers import described
-from irviz.loaders.models.mended_calls import NORMALISATIONS
+from irviz.loaders.models.importer_mistakes import NORMALISATIONS
 
 if TYPE_CHECKING:
     import torch

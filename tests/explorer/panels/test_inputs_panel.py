@@ -11,7 +11,7 @@ from tvm import ir, relax, tirx
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.explorer.actions import Focus, SetInputs, SetSession
-from irviz.explorer.panels.run_panel import InputsPanel
+from irviz.explorer.panels.results_panel import InputsPanel
 from irviz.runtime.call_inputs import plan_inputs
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage

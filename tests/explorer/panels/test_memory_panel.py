@@ -5,7 +5,7 @@ import pytest
 from irviz.course.mlp import MODULES
 from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels import profile_panel as memory_panel
+from irviz.explorer.panels import profile_panel
 from irviz.explorer.panels.profile_panel import MemoryPanel, facts_html
 from irviz.model.runs.memory_use import MemoryStep, MemoryUse, Storage
 from irviz.session.session import Session
@@ -27,8 +27,10 @@ def memory(desk_class):
 
 
 def test_nothing_is_computed_before_it_is_asked_for(memory, monkeypatch):
-    monkeypatch.setattr(memory_panel, "memory_use", lambda *_: pytest.fail("nobody asked"))
-    monkeypatch.setattr(memory_panel, "destination_passing", lambda *_: pytest.fail("nobody asked"))
+    monkeypatch.setattr(profile_panel, "memory_use", lambda *_: pytest.fail("nobody asked"))
+    monkeypatch.setattr(
+        profile_panel, "destination_passing", lambda *_: pytest.fail("nobody asked")
+    )
     desk = memory(MODULES["MyModuleHighLevel"])
     assert desk.panel.use is None
     assert "svg" not in desk.html()

@@ -1,4 +1,4 @@
-"""Choose the inputs of runs, run the current stage within limits, and show its outputs by case."""
+"""The tab *Results*: inputs and limits of runs, outputs by case, and the first wrong pass."""
 
 from __future__ import annotations
 
@@ -394,3 +394,37 @@ def _lines_html(lines: tuple[str, ...]) -> str:
     if len(lines) > _MOST_LINES:
         shown.append(f"… and {len(lines) - _MOST_LINES} more")
     return str(render("status_lines", lines=shown or ["no inputs: the parameters are all given"]))
+
+
+_CHECKS = (
+    ("the results are equal", "values"),
+    ("a call is not slower", "time"),
+    ("it takes no more memory", "memory"),
+)
+
+
+class BisectionPanel(Panel):
+    """Searches for the first pass up to the current stage that makes a check fail."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._check = ui.field(widgets.Dropdown, "irviz-find-check", "check", options=_CHECKS)
+        find = self.button(
+            "Find the pass",
+            "Run some of the stages up to the shown one, and compare them with the first",
+            lambda: self.send(actions.FindPass(self._check.value)),
+            "search",
+        )
+        self._found = ui.html("irviz-found-pass")
+        self.widget = ui.classed(
+            widgets.VBox([ui.heading("Find the pass"), self._check, find, self._found]),
+            "irviz-find-pass",
+        )
+
+    def _parts(self, state: State) -> tuple[object, ...]:
+        return (state.bisection,)
+
+    def _show(self, state: State) -> None:
+        found = state.bisection
+        words, kind = (found, "irviz-error") if isinstance(found, str) else (found.line, "")
+        self._found.value = ui.paragraph(words, kind, "status")

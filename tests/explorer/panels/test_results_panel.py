@@ -7,9 +7,9 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInputs, SetSession
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels import run_panel
+from irviz.explorer.panels import results_panel
 from irviz.explorer.panels.profile_panel import TimingPanel
-from irviz.explorer.panels.run_panel import LimitsPanel, RunButton, RunPanel
+from irviz.explorer.panels.results_panel import LimitsPanel, RunButton, RunPanel
 from irviz.explorer.runner import Jobs
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult
@@ -272,7 +272,7 @@ def test_why_nothing_was_measured_is_shown(tab, monkeypatch):
 
 def test_a_result_that_is_shown_already_is_not_drawn_again(tab, monkeypatch):
     drawn = []
-    monkeypatch.setattr(run_panel, "grey_png", lambda image: drawn.append(image) or b"")
+    monkeypatch.setattr(results_panel, "grey_png", lambda image: drawn.append(image) or b"")
     desk = tab(mlp())
     first, second = (RunResult((np.full((4, 1, 10), n, np.float32),), 1e-3) for n in range(2))
     desk.dispatch(Report(RunKey("main", "0", None, 0), first))

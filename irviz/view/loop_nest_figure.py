@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import contains
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -427,11 +427,15 @@ def _short(text: str) -> str:
 
 
 def _wrapped(parts: _Parts, room: int) -> list[_Parts]:
-    """Return the parts in lines that have room, broken at spaces where that is possible."""
+    """Return the parts in lines that have room, broken at spaces outside of indices if possible."""
     lines: list[_Parts] = [[]]
     used = 0
-    for is_space, run in groupby(parts, lambda part: part[0].isspace()):
-        word = list(run)
+    depths = accumulate((part == "[") - (part == "]") for part, _ in parts)
+    may_break = [
+        part.isspace() and not depth for (part, _), depth in zip(parts, depths, strict=True)
+    ]
+    for is_space, run in groupby(zip(parts, may_break, strict=True), lambda one: one[1]):
+        word = [part for part, _ in run]
         if not is_space and used and used + len(_text(word)) > room:
             lines.append([])
             used, room = 0, room - int(_HANGING / _ADVANCE) if len(lines) == 2 else room

@@ -421,8 +421,8 @@ class _Panel:
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted = self._border("right") + _GAP, []
-        frames = [one.rect.right for one in self.scene.frames.values()]
-        start = max(frames, default=left - _GAP)  # at the frames, also where it is between two
+        frames = [one.rect.right - one.rect.width / 3 for one in self.scene.frames.values()]
+        start = min(frames, default=left - _GAP)  # into the gap where it is between two of them
         placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
         for node in _alone(self.graph):
             at = placed.index(node)

@@ -19,8 +19,9 @@ def search_nodes(
     """Return the nodes with every word in their names, type, layers, attributes or notes.
 
     Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`. Nodes
-    whose name or callee is the first word come first, then those whose name or callee starts with
-    it; otherwise the order is that of the text.
+    whose name or callee is the first word come first, and inputs, such as the weights of a layer,
+    after calls; of each, those whose name or callee starts with the word come before others.
+    Otherwise the order is that of the text.
     """
     terms, notes = _terms(words), notes or {}
     if not terms:
@@ -70,4 +71,5 @@ def _rank(text: str, word: str) -> int:
     names = text.split("\n")[:2]
     if word in names:
         return 0
-    return 1 if any(name.startswith(word) for name in names) else 2
+    is_input = not names[1]
+    return 1 + 2 * is_input + (not any(name.startswith(word) for name in names))

@@ -47,9 +47,14 @@ def test_what_is_found_has_every_word_and_nothing_else_has(whole, words):
     assert set(found) == {i for i, text in texts.items() if all(word in text for word in wanted)}
     assert len(set(found)) == len(found)
     assert found == search_nodes(whole, " ".join(words).upper().replace("Ä", "ä"))
-    exact = [wanted[0] in _names(whole[one]) for one in found]
-    begins = [any(name.startswith(wanted[0]) for name in _names(whole[one])) for one in found]
-    order = [0 if is_it else 1 if begin else 2 for is_it, begin in zip(exact, begins, strict=True)]
+    order = [
+        (
+            wanted[0] not in _names(one),
+            wanted[0] not in _names(one) and not one.callee,
+            not any(name.startswith(wanted[0]) for name in _names(one)),
+        )
+        for one in map(whole.__getitem__, found)
+    ]
     assert order == sorted(order)
 
 
@@ -67,7 +72,7 @@ NODES, FOUND = CASES["nodes"], CASES["cases"]
 
 
 @pytest.mark.parametrize(("words", "found"), FOUND)
-def test_the_very_name_comes_first_then_what_begins_with_it_then_the_text_decides(words, found):
+def test_the_very_name_comes_first_then_calls_then_inputs_such_as_weights(words, found):
     """The page finds the same in a saved file: `offline_search.test.ts` reads these cases, too."""
     assert list(search_nodes(graph(*(node(*one[:4]) for one in NODES)), words)) == found
 

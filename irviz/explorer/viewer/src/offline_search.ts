@@ -15,13 +15,14 @@ const termsOf = (words: string) =>
     .filter(Boolean)
     .map((word) => word.replace(/^relax\./, ""));
 
-/** Return the nodes with every word; those come first whose name or callee the first word begins. */
+/** Return the nodes with every word, in the order of `search_nodes`. */
 export function searchNodes(nodes: readonly SearchedNode[], words: string): SearchedNode[] {
   const [first, ...others] = termsOf(words);
   if (first === undefined) return [];
   const rank = (text: string) => {
     const names = text.split("\n").slice(0, 2);
-    return names.includes(first) ? 0 : names.some((name) => name.startsWith(first)) ? 1 : 2;
+    if (names.includes(first)) return 0;
+    return (names[1] ? 1 : 3) + (names.some((name) => name.startsWith(first)) ? 0 : 1);
   };
   return nodes
     .map((node) => ({ node, text: searched(node.text) }))

@@ -148,7 +148,9 @@ def test_a_module_is_sent_once_and_what_is_done_is_told(server, told):
     assert re.fullmatch(r"uploading [0-9.]+ MB", uploading)
     assert (loading, rest[0]) == ("loading", "copying the arguments")
     same(run(MyModule, inputs=GIVEN, config=place), first)
-    assert told() == rest
+    # how many inputs share a message depends on how long the first one took
+    again = [one for one in told() if not one.startswith("running")]
+    assert again == [one for one in rest if not one.startswith("running")]
 
 
 def test_no_file_is_left_behind(server, tmp_path, monkeypatch):

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
-from types import UnionType
+from dataclasses import fields
 from typing import (
     Annotated,
     Any,
     Literal,
     TypedDict,
-    Union,
     cast,
     get_args,
-    get_origin,
     get_type_hints,
 )
+
+import msgspec
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
@@ -564,30 +563,18 @@ def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object
     kind = next((one for one in kinds if one.__name__ == content.get("action")), None)
     if kind is None:
         return None
-    hints = get_type_hints(kind)
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type] # each is a dataclass
     given = {snake_case(str(name)): value for name, value in content.items() if name != "action"}
-    wanted = {one for one in hints if one in added}
-    if given.keys() & wanted or any(added[one] is None for one in wanted):
+    wanted = names & added.keys()
+    if (
+        given.keys() & wanted
+        or not given.keys() <= names
+        or any(added[one] is None for one in wanted)
+    ):
         return None
-    given.update({one: added[one] for one in wanted})
-    required = {
-        one.name
-        for one in fields(kind)  # type: ignore[arg-type] # each action is a dataclass
-        if one.default is one.default_factory is MISSING
-    }
-    if not required <= given.keys() <= hints.keys():
+    try:
+        return msgspec.convert(
+            given | {one: added[one] for one in wanted}, kind, builtin_types=[bytes]
+        )
+    except msgspec.ValidationError:
         return None
-    if not all(name in wanted or _fits(given[name], hints[name]) for name in given):
-        return None
-    return kind(**given)
-
-
-def _fits(value: object, hint: object) -> bool:
-    if isinstance(hint, UnionType) or get_origin(hint) is Union:
-        return any(_fits(value, one) for one in get_args(hint))
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_origin(hint) is list:
-        return type(value) is list and all(_fits(one, *get_args(hint)) for one in value)
-    kind = getattr(hint, "__supertype__", hint)  # that of a NewType
-    return type(value) is kind  # true and false are no numbers

@@ -188,7 +188,7 @@ def test_fields_with_a_default_may_be_left_out() -> None:
         *({"action": "ShowCopy", "container": "a", "copy": one} for one in ("1", 1.5, True, None)),
         *({"action": "LookAround", "node": "a", "steps": one} for one in ("1", True, 1e3, [])),
         *({"action": "Run", "again": one} for one in (1, "true", None)),
-        *({"action": "Run", "stages": one} for one in (["0"], "0", ("0",))),
+        *({"action": "Run", "stages": one} for one in ("0", [0], {})),
         *({"action": "Answer", "isAllowed": one} for one in (1, "yes", None)),
         {"action": "Answer", "isAllowed": True, "files": ["a.py"]},
         *({"action": "DoStep", **STEP, "values": one} for one in ("4", [4], {}, None, [["4"]])),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,9 +23,9 @@ from irviz.model.graph.graph import (
 )
 from irviz.view.graph import node_labels
 from irviz.view.graph.nodes_and_edges import (
-    cell_widths,
+    Entries,
     cluster_contents,
-    entry_cells,
+    entries,
     layout_size,
     output_size,
     title_space,
@@ -62,15 +62,15 @@ class LayoutInput(NamedTuple):
 
 def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:
     """Return the sizes, edges and clusters of a graph; `sizes` are those already known."""
-    names, (cells, counts) = _names(graph), entry_cells(graph)
+    names, entering = _names(graph), entries(graph)
     by_name = {
-        names[node.id]: sizes.get(node.id) or layout_size(node, counts[node.id])
+        names[node.id]: sizes.get(node.id) or layout_size(node, entering.counts[node.id])
         for node in graph.nodes
     }
     edges = []
-    for index, (edge, cell) in enumerate(zip(graph.edges, cells, strict=True)):
+    for index, (edge, cell) in enumerate(zip(graph.edges, entering.cells, strict=True)):
         target = names[edge.target]
-        before, width = cell_widths(by_name[target].width, counts[edge.target])
+        before, width = entering.widths(edge.target, by_name[target].width)
         entry = (before + width * (cell + 0.5)) / math.ceil(by_name[target].width)
         edges.append((f"e{index}", names[edge.source], target, entry))
     for index, output in enumerate(graph.outputs, start=len(graph.edges)):
@@ -127,8 +127,8 @@ def to_dot(
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
     given = given or layout_input(graph)
-    cells, counts = entry_cells(graph)
-    _add_contents(source, graph, given, spaces, labelloc, counts)
+    entering = entries(graph)
+    _add_contents(source, graph, given, spaces, labelloc, entering)
     names = _names(graph)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
@@ -136,7 +136,9 @@ def to_dot(
     for index, edge in enumerate(graph.edges):
         name, start, end, _ = given.edges[index]
         if not edge.is_carried:  # it leads back, around its ends: irviz routes it
-            source.edge(start, f"{end}:a{cells[index]}:{inlet}", id=name, **_weight(graph, edge))
+            source.edge(
+                start, f"{end}:a{entering.cells[index]}:{inlet}", id=name, **_weight(graph, edge)
+            )
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:
@@ -165,20 +167,20 @@ def _add_contents(
     given: LayoutInput,
     spaces: Mapping[str, str],
     labelloc: str,
-    cells: Mapping[NodeId, int],
+    entering: Entries,
 ) -> None:
-    """Add the nodes, in clusters for their regions; `cells` are the arguments of nodes."""
+    """Add the nodes, in clusters for their regions."""
     names, contents = _names(graph), cluster_contents(graph)
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
         for item in contents.get(region, ()):
             if isinstance(item, Node):
                 name = names[item.id]
-                _add_node(into, name, item, given.sizes[name], cells.get(item.id, 0))
+                _add_node(into, name, item, given.sizes[name], entering)
             else:
                 with into.subgraph(name=f"cluster_{item}") as cluster:
                     width = title_space(graph, item)
-                    title = _table(Size(width, float(spaces["title"])), 1)
+                    title = _table([("", width)], float(spaces["title"]))
                     cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
                     cluster.attr(labelloc=labelloc)
                     fill(cluster, item)
@@ -235,23 +237,25 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     return pairs
 
 
-def _add_node(source: graphviz.Digraph, name: str, node: Node, size: Size, cells: int) -> None:
+def _add_node(
+    source: graphviz.Digraph, name: str, node: Node, size: Size, entering: Entries
+) -> None:
     tooltip = graphviz.escape(node_labels.title(node))
-    if cells:
-        table = _table(size, cells)
+    if count := entering.counts[node.id]:
+        whole = math.ceil(size.width)
+        before, width = entering.widths(node.id, whole)
+        ports = [(f' PORT="a{index}"', width) for index in range(count)]
+        cells = [("", before), *ports, ("", whole - before - count * width)]
+        table = _table(cells, size.height)
         source.node(name, table, shape="plain", fixedsize="false", tooltip=tooltip)
     else:
         source.node(name, tooltip=tooltip, **_inches(size))
 
 
-def _table(size: Size, count: int) -> str:
-    """Return an HTML label: a row of empty cells with the ports `a0`, `a1`, …, between two more."""
-    whole, height = math.ceil(size.width), math.ceil(size.height)
-    before, width = cell_widths(whole, count)
-    cells = [("", before), *((f' PORT="a{index}"', width) for index in range(count))]
-    cells.append(("", whole - before - count * width))
+def _table(cells: Iterable[tuple[str, float]], height: float) -> str:
+    """Return an HTML label: a row of empty cells, of a port and a width."""
     row = "".join(
-        f'<TD{port} FIXEDSIZE="TRUE" WIDTH="{wide}" HEIGHT="{height}"></TD>'
+        f'<TD{port} FIXEDSIZE="TRUE" WIDTH="{math.ceil(wide)}" HEIGHT="{math.ceil(height)}"></TD>'
         for port, wide in cells
         if wide
     )

@@ -22,6 +22,7 @@ from irviz.view.graph.layout import (
     Layout,
     add_missing_routes,
     around_boxes,
+    in_lanes,
     lay_out,
     layered_layout,
     within_frames,
@@ -466,6 +467,7 @@ def place_graph(
                 layout = within_frames(layout, given.sizes, given.edges)
                 if is_strict:
                     layout = around_boxes(layout, given.sizes, given.edges, direction)
+                layout = in_lanes(layout, given.sizes, given.edges, direction)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

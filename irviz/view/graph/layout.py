@@ -178,6 +178,45 @@ def around_boxes(
     return replace(layout, routes=routes)
 
 
+def in_lanes(
+    layout: Layout,
+    sizes: Mapping[str, Size],
+    edges: Sequence[tuple[str, str, str, float]],
+    direction: str = "up",
+) -> Layout:
+    """Let routes beside several boxes run straight there, unless that meets a box or more routes.
+
+    Graphviz draws them as waves.
+    """
+    flow = 1.0 if direction == "down" else -1.0
+    obstacles = np.array([*_rects(layout, sizes).values()]).reshape(-1, 4)
+    sides = [x for one in layout.frames.values() for x in (one.rect.left, one.rect.right)]
+    routes, lanes = dict(layout.routes), list[Rect]()
+    for name, *_ in edges:
+        known = routes.get(name)
+        if known is None or len(known.points) < _LONG:
+            continue
+        others = [one for other, one in routes.items() if other != name]
+        most = sum(_crossings(known, one) for one in others)
+        (start, *_, end), middle = known.points, float(np.median(_sampled(known)[:, 0]))
+        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+        side = min(sides, key=lambda one: abs(one - middle), default=math.inf)
+        is_near = abs(side - middle) < _BESIDE
+        for x in (side + _BESIDE, side - _BESIDE) if is_near else (middle,):
+            lane = Rect(x - _BEND, min(above, below), x + _BEND, max(above, below))
+            corners = (start[0], above), (x, above), (x, below), (end[0], below)
+            straight = Route(_rounded(start, *corners, end), known.tip)
+            if (
+                not any(map(lane.overlaps, lanes))
+                and _is_free(straight, obstacles)
+                and sum(_crossings(straight, one) for one in others) <= most
+            ):
+                routes[name] = straight
+                lanes.append(lane)
+                break
+    return replace(layout, routes=routes)
+
+
 def _rects(layout: Layout, sizes: Mapping[str, Size]) -> dict[str, Rect]:
     """Return the rectangle that each node has, with the label of its value."""
     return {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
@@ -224,6 +263,8 @@ def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.floa
     return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
 
 
+_LONG = 10
+"""The points of a route of three curves, which leads past other rows."""
 _STRAIGHT = 0.35
 """The part of the way in which such a route turns; a third would be a straight line."""
 _TIMES = np.arange(8)[:, None] / 8
@@ -491,6 +532,7 @@ def _at_origin(
 NODE_GAP, ROW_GAP = 18.0, 36.0
 _ARROW = 7.0
 _TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
+_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far a backward edge extends beyond its ends, and how far before a corner it turns."""
 _BESIDE = NODE_GAP / 2
 """The distance of a backward edge from the boxes beside it: the middle of a gap between two."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -43,27 +44,50 @@ _LID = 3.0
 _RADII = {NodeShape.ROUND_BOX: 9.0, NodeShape.STACK: 2.0}
 
 
-def entry_cells(graph: Graph) -> tuple[list[int], Counter[NodeId]]:
-    """Return the number of the cell in which each edge enters its target, and the cells of nodes.
+class Entries(NamedTuple):
+    """Where edges enter their targets, which have a cell for each argument, side by side.
+
+    Attributes:
+        cells: The cell of each edge.
+        counts: The cells of each target.
+        middles: The cell in the middle of a target, where a chain leads on; else all are around it.
+    """
+
+    cells: list[int]
+    counts: Counter[NodeId]
+    middles: Mapping[NodeId, int]
+
+    def widths(self, target: NodeId, width: float) -> tuple[int, int]:
+        """Return the width of the space before the cells of a target, and that of a cell; in px."""
+        whole, count = math.ceil(width), self.counts[target]
+        cell = min(_CELL_WIDTH, whole // count)
+        middle = self.middles.get(target, (count - 1) / 2)
+        before = math.floor(whole / 2 - cell * (middle + 0.5))
+        return min(max(before, 0), whole - count * cell), cell
+
+
+def entries(graph: Graph) -> Entries:
+    """Return where edges enter their targets.
 
     Each argument has one cell, also if another copy of a repeat or another stage gives it another
     value.
     """
     known: dict[NodeId, dict[object, int]] = {}
+    chains: dict[NodeId, dict[int, bool]] = {}
     cells = []
+    users = Counter(edge.source for edge in graph.edges if not edge.is_carried)
     for edge in graph.edges:
         places = known.setdefault(edge.target, {})
         cells.append(places.setdefault(edge.position or edge.source, len(places)))
-    return cells, Counter({target: len(places) for target, places in known.items()})
-
-
-def cell_widths(width: float, count: int) -> tuple[int, int]:
-    """Return the width of the space before the cells of a node, and that of a cell; in px.
-
-    Cells are in the middle, so that a chain with additions is almost straight.
-    """
-    cell = min(_CELL_WIDTH, math.ceil(width) // count)
-    return (math.ceil(width) - count * cell) // 2, cell
+        if not edge.is_carried and graph[edge.source].kind not in INPUT_KINDS:
+            chains.setdefault(edge.target, {})[cells[-1]] = users[edge.source] == 1
+    counts = Counter({target: len(places) for target, places in known.items()})
+    middles = {}
+    for target, of in chains.items():
+        leads_on = [cell for cell, is_only in of.items() if is_only] or list(of)
+        if len(leads_on) == 1:
+            middles[target] = leads_on[0]
+    return Entries(cells, counts, middles)
 
 
 def shape_size(node: Node, cells: int) -> Size:
@@ -155,7 +179,6 @@ def _lines(shape: NodeShape, rect: Rect) -> str:
 # --- Nodes ----------------------------------------------------------------------------------------
 
 
-_STUB = 3.0
 _LINE_INSET = 5.0
 _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
 """Nodes that are impure only because of their contents."""
@@ -226,13 +249,11 @@ def draw_output(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
 def draw_value_label(
     parent: ElementTree.Element, node: Node, outlet: Point, theme: Theme, outward: float
 ) -> ElementTree.Element:
-    """Write the value's name and type on the first part of the edges that leave the node.
+    """Write the value's name and type between the node and the edges that leave it.
 
     `outward` is 1 where edges leave downwards, -1 where they leave upwards.
     """
     group = svg.add(parent, "g", "value", data_node=node.id)
-    stub = svg.path("M", *outlet, "v", outward * _STUB)
-    svg.add(group, "path", d=stub, stroke=theme.line, stroke_width=1.2)
     position = _value_label_position(outlet, outward)
     svg.add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
     return group
@@ -261,7 +282,7 @@ def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, the
 
 
 def _value_label_position(outlet: Point, outward: float) -> Point:
-    return (outlet[0], outlet[1] + outward * (VALUE_HEIGHT + _STUB - 1) / 2 + 4)
+    return (outlet[0], outlet[1] + outward * (VALUE_HEIGHT / 2 + 1) + 4)
 
 
 def _tooltip(node: Node) -> str:
@@ -470,7 +491,7 @@ class SceneGeometry:
         self.size = Size(layout.width, layout.height)
         self.outward = -1.0 if direction == "up" else 1.0
         self.shapes: dict[NodeId, Rect] = {}
-        _, cells = entry_cells(graph)
+        cells = entries(graph).counts
         for index, node in enumerate(graph.nodes):
             if given := layout.shapes.get(f"n{index}"):
                 self.shapes[node.id] = given

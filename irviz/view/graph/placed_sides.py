@@ -33,7 +33,7 @@ from irviz.view.graph.layout import (
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
     cluster_contents,
-    entry_cells,
+    entries,
     layout_size,
     shape_size,
     title_space,
@@ -74,7 +74,7 @@ def place_sides(
     """
     shapes: dict[NodeId, Size] = {}
     sizes: dict[NodeId, Size] = {}
-    _, counts = entry_cells(sides.union)
+    counts = entries(sides.union).counts
     widths = widths or [MappingProxyType({}) for _ in sides.sides]
     for side, more in zip(sides.sides, widths, strict=True):
         for one, place in side.places.items():

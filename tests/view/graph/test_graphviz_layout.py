@@ -254,3 +254,15 @@ def test_the_button_of_a_frame_is_beside_edges(modules):
     left, top = button("e0")
     assert left <= x - 3 - 12
     assert top == y
+
+
+def test_a_chain_with_additions_is_a_column_and_what_leads_past_it_a_straight_line(modules):
+    graph = irviz.Session(modules.stack(1)).view().graph
+    scene = SceneGeometry(graph, place_graph(graph).layout, "up")
+    chain = [scene.shapes[one] for one in ("lv1", "lv2", "lv3", "lv4", "lv5", "lv6", "gv")]
+    assert len({rect.centre[0] for rect in chain}) == 1
+    skip = next(r for e, r in scene.edges if (e.source, e.target) == ("lv", "lv6"))
+    beside = [x for x, y in skip.points if chain[4].top < y < chain[0].bottom]
+    heights = [y for x, y in skip.points if x == skip.points[len(skip.points) // 2][0]]
+    assert len(set(beside)) <= 1
+    assert max(heights) - min(heights) > chain[0].bottom - chain[4].top

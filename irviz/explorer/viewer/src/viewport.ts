@@ -19,7 +19,7 @@ export const LEGIBLE = 9 / 11;
 export const MOST_FITTED = 2;
 /** How much a press of a button or key zooms. */
 export const ZOOM_STEP = 1.25;
-const SHRUNK = 0.8; // of the least scale, in a small pane: better than a part out of sight
+const [NEARLY, SHRUNK] = [0.9, 0.8]; // of the least scale: better than a part out of sight
 const ON_PHONE = 0.65; // the same where points are smaller
 const [PHONE, NARROW, LOW] = [480, 720, 600]; // px
 const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
@@ -34,7 +34,7 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
 });
 
 /** Show the whole picture, which has a margin of its own, in the middle of the pane where its text
- * can be read so, or nearly so in a small pane; else as much of its width as can be read, from
+ * can be read so, or nearly so; else as much of its width as can be read, from
  * `start` on, which is where its first node is. A picture that is a little too large for that is
  * shown as small as it can be read. All type is `type` times as large as usual, and so is the
  * picture. The scale is between `least` and `most`. */
@@ -48,10 +48,9 @@ export function fit(
 ): Viewport {
   const [across, down] = [pane.width / frame.width, pane.height / frame.height];
   const whole = Math.min(across, down, most);
+  const isSmall = pane.width < NARROW || pane.height < LOW;
   const shrunk = (pane.width < PHONE ? ON_PHONE : SHRUNK) * least;
-  if (whole >= (pane.width < NARROW || pane.height < LOW ? shrunk : least)) {
-    return { ...middle(frame), scale: whole };
-  }
+  if (whole >= (isSmall ? shrunk : NEARLY * least)) return { ...middle(frame), scale: whole };
   const scale = whole >= shrunk ? least : clamp(across, least, most);
   return filled({ ...start, scale }, frame, pane);
 }

@@ -56,9 +56,10 @@ test("text is somewhat smaller where then nothing is out of sight", () => {
 });
 
 test("in a large pane text stays readable, and of a larger picture as much as can be is seen", () => {
-  const frame = { x: 0, y: 0, width: 560, height: 900 };
+  const frame = { x: 0, y: 0, width: 560, height: 980 };
   const pane = { width: 800, height: 700 };
   assert.equal(geometry.fit(frame, pane, TOP).scale, LEGIBLE);
+  assert.equal(geometry.fit({ ...frame, height: 900 }, pane, TOP).scale, 700 / 900); // all of it
   assert.ok(geometry.fit(frame, { ...pane, width: 700 }, TOP).scale < LEGIBLE);
 });
 

@@ -192,13 +192,13 @@ def in_lanes(
     obstacles = np.array([*_rects(layout, sizes).values()]).reshape(-1, 4)
     sides = [x for one in layout.frames.values() for x in (one.rect.left, one.rect.right)]
     routes, lanes = dict(layout.routes), list[Rect]()
-    for name, *_ in edges:
+    sampled = {name: _sampled(routes[name]) for name, *_ in edges if name in routes}
+    for name, source, *_ in edges:
         known = routes.get(name)
         if known is None or len(known.points) < _LONG:
             continue
-        others = [one for other, one in routes.items() if other != name]
-        most = sum(_crossings(known, one) for one in others)
-        (start, *_, end), middle = known.points, float(np.median(_sampled(known)[:, 0]))
+        others = [sampled[one] for one, other, *_ in edges if other != source and one in sampled]
+        (start, *_, end), middle = known.points, float(np.median(sampled[name][:, 0]))
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
         side = min(sides, key=lambda one: abs(one - middle), default=math.inf)
         is_near = abs(side - middle) < _BESIDE
@@ -206,12 +206,12 @@ def in_lanes(
             lane = Rect(x - _BEND, min(above, below), x + _BEND, max(above, below))
             corners = (start[0], above), (x, above), (x, below), (end[0], below)
             straight = Route(_rounded(start, *corners, end), known.tip)
-            if (
-                not any(map(lane.overlaps, lanes))
-                and _is_free(straight, obstacles)
-                and sum(_crossings(straight, one) for one in others) <= most
-            ):
-                routes[name] = straight
+            if any(map(lane.overlaps, lanes)) or not _is_free(straight, obstacles):
+                continue
+            ways = sampled[name], _sampled(straight)
+            before, after = (sum(_times_crossed(way, one) for one in others) for way in ways)
+            if after <= before:
+                routes[name], sampled[name] = straight, ways[1]
                 lanes.append(lane)
                 break
     return replace(layout, routes=routes)
@@ -239,7 +239,10 @@ def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
 
 def _crossings(one: Route, two: Route) -> int:
     """Return how often two curves cross, as lines between some of their points."""
-    first, second = _sampled(one), _sampled(two)
+    return _times_crossed(_sampled(one), _sampled(two))
+
+
+def _times_crossed(first: NDArray[np.float64], second: NDArray[np.float64]) -> int:
     if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
         return 0
     start, other = first[:-1, None], second[None, :-1]

@@ -1,13 +1,13 @@
 // The graph of what is looked at, or the graphs of two stages that are compared.
 
-import { effect, signal, untracked, useSignalEffect } from "@preact/signals";
+import { batch, effect, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
 import { FunctionTable } from "./function_table";
 import { Legend } from "./legend";
-import { groupAt, groupRects } from "./open_groups";
+import { groupAt, groupRects, newlyOpen } from "./open_groups";
 import type { DrawnPicture } from "./picture_index";
 import { PicturePane } from "./picture_pane";
 import { createPictureView, type PictureView, seenOf } from "./picture_view";
@@ -173,11 +173,18 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
 /** Move a picture just enough to show the groups that were opened in it; tell whether any were. */
 function showOpened(state: State, view: PictureView, then: Scene, now: Scene): boolean {
   const [drawn, seen] = [view.picture.peek(), view.seen.peek()];
-  if (!state.viewport.peek() || !then.current || !now.current || !drawn || !seen) return false;
-  const before = then.current.groups;
-  const groups = [...groupRects(now.current, drawn.rects())];
-  const nodes = around(groups.flatMap(([id, rect]) => (id in before ? [] : rect)));
-  if (!nodes) return false;
+  if (!then.current || !now.current || !drawn || !seen) return false;
+  const outer = newlyOpen(then.current, now.current);
+  if (outer.length > 1) {
+    batch(() => {
+      state.fitsAll.value = true; // all were opened: what was in the middle may be far away
+      state.viewport.value = null;
+    });
+    return true;
+  }
+  const rects = groupRects(now.current, drawn.rects());
+  const nodes = around(outer.flatMap((id) => rects.get(id) ?? []));
+  if (!nodes || !state.viewport.peek()) return false;
   const { x, y, width, height } = nodes;
   const [left, top] = [x - FRAME, y - FRAME];
   const rect = { x: left, y: top, width: width + 2 * FRAME, height: height + 2 * FRAME };

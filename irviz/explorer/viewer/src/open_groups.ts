@@ -22,6 +22,13 @@ export function groupsAround({ groups }: Groups, innermost: string): OpenGroup[]
   return found;
 }
 
+/** Return the open groups that were not open before, without those inside of one of them. */
+export function newlyOpen(before: Groups, now: Groups): string[] {
+  const isNew = ({ id }: OpenGroup) => !(id in before.groups);
+  const outermost = Object.keys(now.groups).map((id) => groupsAround(now, id).find(isNew)?.id);
+  return [...new Set(outermost)].filter((id) => id !== undefined);
+}
+
 /** Return where each open group is: around all nodes in it. */
 export function groupRects(
   picture: Pick<Picture, "groups" | "nodes">,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupAt, groupRects, groupsAround } from "../src/open_groups";
+import { groupAt, groupRects, groupsAround, newlyOpen } from "../src/open_groups";
 import type { NodeFacts } from "../src/schema";
 
 const group = (name: string, parent: string) => ({ name, parent });
@@ -33,6 +33,15 @@ test("the open groups around something are named from the outermost one", () => 
   assert.deepEqual(names("call"), ["12 × layer", "fused"]);
   assert.deepEqual(names("block"), []);
   assert.deepEqual(names(""), []);
+});
+
+test("of what was opened those count that are not in another one", () => {
+  const { block, layers } = picture.groups;
+  const more = { groups: { ...picture.groups, head: group("head", "block") } };
+  assert.deepEqual(newlyOpen({ groups: { block } }, picture), ["layers"]);
+  assert.deepEqual(newlyOpen({ groups: { block, layers } }, picture), ["call"]);
+  assert.deepEqual(newlyOpen({ groups: { block } }, more), ["layers", "head"]);
+  assert.deepEqual(newlyOpen(more, picture), []);
 });
 
 test("a group is where the nodes in it are, and the innermost one counts", () => {

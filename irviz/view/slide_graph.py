@@ -341,10 +341,11 @@ class _Panel:
             name, size = NodeId(group.get("data-node", "")), node_labels.VALUE_SIZE
             if group.get("class") != "value" or name not in self.labels:
                 continue
-            (line, text), out = group, self.scene.outward
+            (text,), out = group, self.scene.outward
             x, y = self.scene.outlet(name)
-            line.set("d", svg.path("M", x, y, "v", out * _LINE))
             group.remove(text)
+            line = svg.path("M", x, y, "v", out * _LINE)
+            svg.add(group, "path", d=line, stroke=self.theme.line, stroke_width=1.2)
             rect, base = self.labels[name], y + out * _LABEL_MIDDLE + 4
             place, anchor = (rect.left, "start") if rect.left > x else (rect.right, "end")
             label = _label(self.graph[name])

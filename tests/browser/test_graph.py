@@ -74,6 +74,29 @@ def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     expect(tooltip).to_have_count(0)
 
 
+BESIDE_EDGE = """edge => {
+    const line = edge.querySelector("path"), half = line.getTotalLength() / 2;
+    const { x, y } = line.getPointAtLength(half).matrixTransform(line.getScreenCTM());
+    return [x + 4, y];
+}"""
+
+
+def test_an_edge_is_pointed_at_from_beside_it_and_leads_to_its_source(
+    offline: Any, viewer: Any
+) -> None:
+    edge = viewer.picture().locator(".edge[data-source=lv0][data-target=lv1]")
+    place = edge.evaluate(BESIDE_EDGE)
+    offline.page.mouse.move(*place)
+    tooltip = viewer.root.get_by_role("tooltip")
+    expect(tooltip).to_have_text(re.compile(r"^linear0 → relu0\s*lv0: Tensor"))
+    shown = viewer.picture().locator(".irviz-mark-edge .edge")
+    expect(shown).to_have_attribute("data-target", "lv1")
+    offline.page.mouse.click(*place)
+    expect(viewer.title).to_have_text("lv0")
+    offline.page.mouse.move(2, 2)
+    expect(shown).to_have_count(0)
+
+
 def test_the_explanation_goes_when_what_it_explains_moves_away(offline: Any, viewer: Any) -> None:
     viewer.picture().focus()
     viewer.node("x").hover()

@@ -1,7 +1,7 @@
 // What is drawn over a picture: what is pointed at, selected, gone to or new. The picture itself
 // stays as it is, so that no more is drawn again than what changes, however large it is.
 
-import { type DrawnPicture, shapeOf } from "./picture_index";
+import { type DrawnEdge, type DrawnPicture, shapeOf } from "./picture_index";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -10,6 +10,8 @@ interface Marks {
   /** Show nodes, or those that weights are lines of, with what is joined to them; the rest is pale. */
   hover(ids: readonly string[]): void;
   select(ids: readonly string[]): void;
+  /** Show the edge that is pointed at, and outline its ends. */
+  follow(edge: DrawnEdge | null): void;
   /** Outline nodes for a moment. */
   outline(name: "pulse" | "new" | "preview", ids: readonly string[]): void;
 }
@@ -31,6 +33,7 @@ export function createMarks(picture: DrawnPicture): Marks {
   const outlines = { preview: group("preview"), new: group("new"), pulse: group("pulse") };
   const selected = group("selected");
   const near = group("near");
+  const followed = group("edge");
   const line = group("line"); // in the box of a node, which may be pointed at
 
   /** Copy a part to where it is drawn: groups around it may move it. */
@@ -88,6 +91,12 @@ export function createMarks(picture: DrawnPicture): Marks {
         if (picture.users.has(id)) outline([id], line, "irviz-outline");
         else outline([id], selected, "irviz-halo");
       }
+    },
+    follow(edge) {
+      followed.replaceChildren();
+      if (!edge) return;
+      copy(edge.element, followed);
+      outline([edge.source, edge.target], followed, "irviz-outline");
     },
     outline(name, ids) {
       const to = outlines[name];

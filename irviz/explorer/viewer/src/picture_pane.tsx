@@ -7,7 +7,14 @@ import { followGestures } from "./gestures";
 import { Instead } from "./instead";
 import { ARROWS, type Arrow, nextNode } from "./neighbours";
 import { OverviewMap } from "./overview_map";
-import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture_index";
+import {
+  type DrawnEdge,
+  type DrawnPicture,
+  endsOf,
+  partAt,
+  showPale,
+  wordsAt,
+} from "./picture_index";
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import type { State, Viewport } from "./state";
@@ -87,6 +94,7 @@ function drive(
 ) {
   const { side } = view;
   const marks = computed(() => view.picture.value && createMarks(view.picture.value));
+  const followed = signal<DrawnEdge | null>(null); // the edge that is pointed at
   let isEngaged = false; // the plain wheel zooms
   let hasSelected = false; // here, where it was seen
 
@@ -103,6 +111,7 @@ function drive(
 
   run(() => {
     const [picture, drawnOver] = [view.picture.value, marks.value];
+    followed.value = null;
     layer.replaceChildren(...(picture && drawnOver ? [picture.svg, drawnOver.svg] : []));
   });
   let settled: number | undefined;
@@ -144,6 +153,7 @@ function drive(
     const ids = where === side ? [node] : counterparts(state.scene.value, node, where);
     marks.value?.select(ids);
   });
+  run(() => marks.value?.follow(followed.value));
   run(() => {
     const change = state.scene.value.changes[state.change.value];
     marks.value?.outline("pulse", change?.[side] ?? []);
@@ -261,24 +271,27 @@ function drive(
   };
   listen("pointerover", (event) => {
     if (event.buttons || event.pointerType === "touch") return;
-    const { node } = partAt(event.target);
-    hover(node);
-    hidePointed();
     const picture = view.picture.peek();
-    const words = picture ? wordsAt(picture, event.target) : "";
+    const { node, edge } = partAt(picture, event.target);
+    hover(node);
+    followed.value = edge;
+    hidePointed();
+    const words = picture ? wordsAt(picture, edge?.element ?? event.target) : "";
+    const ends = picture && edge ? endsOf(picture, edge) : "";
     if (!node && !words) return;
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
       const part = (picture?.nodes.get(node) ?? (event.target as Element)).getBoundingClientRect();
-      const isLarge = part.height > LARGE; // it is said where the pointer is
+      const isLarge = edge || part.height > LARGE; // it is said where the pointer is
       const from = (isLarge ? event.clientY : part.top) - top;
       const to = (isLarge ? event.clientY + POINTER : part.bottom) - top;
       const facts = state.scene.peek()[side]?.nodes[node];
-      pointed.value = { x: event.clientX - left, top: from, bottom: to, facts, words };
+      pointed.value = { x: event.clientX - left, top: from, bottom: to, facts, ends, words };
     }, TOOLTIP_AFTER);
   });
   listen("pointerleave", () => {
     hover("");
+    followed.value = null;
     hidePointed();
   });
   listen("pointerdown", () => {
@@ -294,18 +307,18 @@ function drive(
   listen("blur", disengage);
   listen("click", (event) => {
     if (wasDragged()) return;
-    const { node, toggle: sign } = partAt(event.target);
+    const { node, toggle: sign, edge } = partAt(view.picture.peek(), event.target);
     if (sign) toggle(sign);
-    else select(node);
+    else select(node || (edge?.source ?? ""));
   });
   listen("dblclick", (event) => {
-    const { node, toggle: sign } = partAt(event.target);
+    const { node, toggle: sign } = partAt(view.picture.peek(), event.target);
     if (node && !sign) open(node);
   });
   listen("contextmenu", (event) => {
     if (event.shiftKey) return; // the browser's own menu
     const at = { x: event.clientX, y: event.clientY };
-    let { node } = partAt(event.target);
+    let { node } = partAt(view.picture.peek(), event.target);
     if (event.target === element && event.button !== 2) {
       node = state.selection.peek().node; // by its key
       const rect = picturePlace(node);

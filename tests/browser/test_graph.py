@@ -44,6 +44,24 @@ def test_a_click_selects_a_node_here_and_in_python(lab: Any, live: Any) -> None:
     lab.expect_value("explorer.selected", "")
 
 
+FLOW = """part => {
+    const style = getComputedStyle(part, part.localName === "dt" ? "::after" : null);
+    return part.localName === "dt" ? style.backgroundColor : style.stroke;
+}"""
+
+
+def test_edges_to_and_from_the_selected_node_differ_as_its_facts_do(viewer: Any) -> None:
+    viewer.click("lv1")
+    edges = viewer.picture().locator(".irviz-mark-selected .edge")
+    colours = {}
+    for fact, place in (("arguments", "[data-target=lv1]"), ("used by", "[data-source=lv1]")):
+        line = edges.and_(viewer.picture().locator(place)).locator("path").first
+        colours[fact] = line.evaluate(FLOW)
+        term = viewer.inspector.locator("dt", has_text=fact)
+        assert term.evaluate(FLOW) == colours[fact]
+    assert len(set(colours.values())) == 2
+
+
 def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(offline: Any, viewer: Any) -> None:
     viewer.click("lv0")
     press = offline.page.keyboard.press

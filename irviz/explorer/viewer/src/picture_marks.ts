@@ -51,9 +51,12 @@ export function createMarks(picture: DrawnPicture): Marks {
   const copyNodes = (ids: Iterable<string>, to: SVGGElement) => {
     for (const id of ids) for (const part of picture.parts.get(id) ?? []) copy(part, to);
   };
+  /** Copy the edges of nodes, in one colour those that lead to them, in another those from them. */
   const copyEdges = (ids: readonly string[], to: SVGGElement) => {
     const edges = new Set(ids.flatMap((id) => picture.edgesOf.get(id) ?? []));
-    for (const { element } of edges) copy(element, to);
+    for (const { element, target } of edges) {
+      copy(element, to).classList.add(ids.includes(target) ? "irviz-flow-in" : "irviz-flow-out");
+    }
     return edges;
   };
   const outline = (ids: readonly string[], to: SVGGElement, name: string) => {

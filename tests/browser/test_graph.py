@@ -84,9 +84,8 @@ def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     tooltip = viewer.root.get_by_role("tooltip")
     expect(tooltip).to_contain_text("lv1")
     expect(tooltip).to_contain_text("Tensor[(1, n)]")
-    near = viewer.marked("near")
+    near = viewer.picture().locator(".irviz-mark-near .irviz-outline")
     expect(near).to_have_count(3)  # lv0, lv1, out
-    expect(viewer.picture().locator("svg.irviz-faded")).to_have_count(1)
     offline.page.mouse.move(2, 2)
     expect(near).to_have_count(0)
     expect(tooltip).to_have_count(0)
@@ -113,6 +112,21 @@ def test_an_edge_is_pointed_at_from_beside_it_and_leads_to_its_source(
     expect(viewer.title).to_have_text("lv0")
     offline.page.mouse.move(2, 2)
     expect(shown).to_have_count(0)
+
+
+TURNED_OVER = """([canvas, node]) => {
+    const { x, y } = canvas.getBoundingClientRect();
+    const at = { bubbles: true, cancelable: true, clientX: x + 5, clientY: y + 5 };
+    canvas.dispatchEvent(new WheelEvent("wheel", { ...at, ctrlKey: true, deltaY: 5 }));
+    node.dispatchEvent(new PointerEvent("pointerover", { ...at, pointerType: "mouse" }));
+    return canvas.querySelectorAll(".irviz-mark-near .irviz-outline").length;
+}"""
+
+
+def test_what_passes_below_the_pointer_is_marked_when_the_wheel_rests(viewer: Any) -> None:
+    panes = [viewer.picture().element_handle(), viewer.node("lv1").element_handle()]
+    assert viewer.page.evaluate(TURNED_OVER, panes) == 0
+    expect(viewer.marked("near").first).to_be_attached()
 
 
 def test_the_explanation_goes_when_what_it_explains_moves_away(offline: Any, viewer: Any) -> None:

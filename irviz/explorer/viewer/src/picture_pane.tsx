@@ -95,6 +95,8 @@ function drive(
   const { side } = view;
   const marks = computed(() => view.picture.value && createMarks(view.picture.value));
   const followed = signal<DrawnEdge | null>(null); // the edge that is pointed at
+  let isMoving = false; // by the wheel or a drag: what comes below the pointer is not pointed at yet
+  let passed: Pick<PointerEvent, "target" | "clientX" | "clientY"> | null = null;
   let isEngaged = false; // the plain wheel zooms
   let hasSelected = false; // here, where it was seen
 
@@ -117,6 +119,9 @@ function drive(
   let settled: number | undefined;
   let shown: { picture: DrawnPicture | null; viewport: Viewport } | null = null;
   const settle = () => {
+    isMoving = false;
+    if (passed) point(passed);
+    passed = null;
     const [picture, seen] = [view.picture.peek(), view.seen.peek()];
     if (!picture || !seen) return;
     picture.enlarge(enlarged(seen.scale));
@@ -207,8 +212,9 @@ function drive(
       const seen = view.seen.peek();
       if (!seen) return;
       const { left, top, width, height } = element.getBoundingClientRect();
-      const point = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
-      move(zoom(pan(seen, dx, dy), factor, point));
+      const middle = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
+      isMoving = true;
+      move(zoom(pan(seen, dx, dy), factor, middle));
     },
   );
 
@@ -269,27 +275,33 @@ function drive(
     const known = state.hovered.peek();
     if (known.node !== node || (node && known.side !== side)) state.hovered.value = { node, side };
   };
-  listen("pointerover", (event) => {
-    if (event.buttons || event.pointerType === "touch") return;
+  const point = ({ target, clientX, clientY }: NonNullable<typeof passed>) => {
     const picture = view.picture.peek();
-    const { node, edge } = partAt(picture, event.target);
+    const { node, edge } = partAt(picture, target);
     hover(node);
     followed.value = edge;
     hidePointed();
-    const words = picture ? wordsAt(picture, edge?.element ?? event.target) : "";
+    const words = picture ? wordsAt(picture, edge?.element ?? target) : "";
     const ends = picture && edge ? endsOf(picture, edge) : "";
     if (!node && !words) return;
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
-      const part = (picture?.nodes.get(node) ?? (event.target as Element)).getBoundingClientRect();
+      const part = (picture?.nodes.get(node) ?? (target as Element)).getBoundingClientRect();
       const isLarge = edge || part.height > LARGE; // it is said where the pointer is
-      const from = (isLarge ? event.clientY : part.top) - top;
-      const to = (isLarge ? event.clientY + POINTER : part.bottom) - top;
+      const from = (isLarge ? clientY : part.top) - top;
+      const to = (isLarge ? clientY + POINTER : part.bottom) - top;
       const facts = state.scene.peek()[side]?.nodes[node];
-      pointed.value = { x: event.clientX - left, top: from, bottom: to, facts, ends, words };
+      pointed.value = { x: clientX - left, top: from, bottom: to, facts, ends, words };
     }, TOOLTIP_AFTER);
+  };
+  listen("pointerover", ({ target, clientX, clientY, buttons, pointerType }) => {
+    if (buttons || pointerType === "touch") return;
+    const at = { target, clientX, clientY };
+    if (isMoving) passed = at;
+    else point(at);
   });
   listen("pointerleave", () => {
+    passed = null;
     hover("");
     followed.value = null;
     hidePointed();

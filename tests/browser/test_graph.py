@@ -157,8 +157,10 @@ def test_a_weight_is_selected_as_a_line_of_its_call(offline: Any) -> None:
     weight.locator("text").click()
     expect(viewer.title).to_have_text(name)
     expect(viewer.fact("kind")).to_have_text("parameter")
-    line = viewer.picture().locator(".irviz-mark-line .irviz-outline")
+    line = viewer.picture().locator(".irviz-mark-line .irviz-tint")
     expect(line).to_have_count(1)
+    above = viewer.picture().locator(".irviz-tint + .weight")
+    expect(above).to_have_text("weight (8, 8)")
     outlined, drawn = line.bounding_box(), weight.locator("rect").bounding_box()
     assert abs(outlined["y"] - drawn["y"]) < 3
     assert viewer.picture().locator("svg:first-child g.node").count() == before

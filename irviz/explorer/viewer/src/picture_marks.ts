@@ -100,8 +100,12 @@ export function createMarks(picture: DrawnPicture): Marks {
       copyEdges(known, selected);
       copyNodes(known, selected);
       for (const id of known) {
-        if (picture.users.has(id)) outline([id], line, "irviz-outline");
-        else outline([id], selected, "irviz-halo");
+        if (!picture.users.has(id)) {
+          outline([id], selected, "irviz-halo");
+          continue;
+        }
+        outline([id], line, "irviz-tint"); // a frame would cut through the text
+        for (const part of picture.parts.get(id) ?? []) copy(part, line);
       }
     },
     follow(edge) {

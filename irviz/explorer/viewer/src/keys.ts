@@ -127,6 +127,7 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Stages", keys: ["Delete"], words: "drop, with what was made from it" },
   { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
   { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },
+  { part: "Graph", keys: ["Shift+wheel"], words: "move it sideways" },
   { part: "Graph", keys: ["+", "−"], words: "zoom" },
   { part: "Graph", keys: ["Enter"], words: "open or close a group; go to a called PrimFunc" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },

@@ -184,6 +184,21 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
         offline.page.keyboard.press("/")
 
 
+def test_escape_closes_the_list_of_found_nodes_and_then_clears_the_search(
+    offline: Any, viewer: Any
+) -> None:
+    field = viewer.root.get_by_role("combobox", name="Find a node")
+    field.fill("lv")
+    found = viewer.root.locator(".irviz-found")
+    expect(found).to_contain_text("found")
+    offline.page.keyboard.press("Escape")
+    expect(found).to_be_hidden()
+    expect(field).to_have_value("lv")
+    offline.page.keyboard.press("Escape")
+    expect(field).to_have_value("")
+    expect(viewer.picture()).to_be_focused()
+
+
 def test_what_was_opened_stays_in_its_place(layers: Any) -> None:
     layers.sign(REPEAT).click()
     node = layers.node(REPEAT)

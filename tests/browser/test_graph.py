@@ -44,6 +44,24 @@ def test_a_click_selects_a_node_here_and_in_python(lab: Any, live: Any) -> None:
     lab.expect_value("explorer.selected", "")
 
 
+FLOW = """part => {
+    const style = getComputedStyle(part, part.localName === "dt" ? "::after" : null);
+    return part.localName === "dt" ? style.backgroundColor : style.stroke;
+}"""
+
+
+def test_edges_to_and_from_the_selected_node_differ_as_its_facts_do(viewer: Any) -> None:
+    viewer.click("lv1")
+    edges = viewer.picture().locator(".irviz-mark-selected .edge")
+    colours = {}
+    for fact, place in (("arguments", "[data-target=lv1]"), ("used by", "[data-source=lv1]")):
+        line = edges.and_(viewer.picture().locator(place)).locator("path").first
+        colours[fact] = line.evaluate(FLOW)
+        term = viewer.inspector.locator("dt", has_text=fact)
+        assert term.evaluate(FLOW) == colours[fact]
+    assert len(set(colours.values())) == 2
+
+
 def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(offline: Any, viewer: Any) -> None:
     viewer.click("lv0")
     press = offline.page.keyboard.press
@@ -66,12 +84,49 @@ def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     tooltip = viewer.root.get_by_role("tooltip")
     expect(tooltip).to_contain_text("lv1")
     expect(tooltip).to_contain_text("Tensor[(1, n)]")
-    near = viewer.marked("near")
+    near = viewer.picture().locator(".irviz-mark-near .irviz-outline")
     expect(near).to_have_count(3)  # lv0, lv1, out
-    expect(viewer.picture().locator("svg.irviz-faded")).to_have_count(1)
     offline.page.mouse.move(2, 2)
     expect(near).to_have_count(0)
     expect(tooltip).to_have_count(0)
+
+
+BESIDE_EDGE = """edge => {
+    const line = edge.querySelector("path"), half = line.getTotalLength() / 2;
+    const { x, y } = line.getPointAtLength(half).matrixTransform(line.getScreenCTM());
+    return [x + 4, y];
+}"""
+
+
+def test_an_edge_is_pointed_at_from_beside_it_and_leads_to_its_source(
+    offline: Any, viewer: Any
+) -> None:
+    edge = viewer.picture().locator(".edge[data-source=lv0][data-target=lv1]")
+    place = edge.evaluate(BESIDE_EDGE)
+    offline.page.mouse.move(*place)
+    tooltip = viewer.root.get_by_role("tooltip")
+    expect(tooltip).to_have_text(re.compile(r"^linear0 → relu0\s*lv0: Tensor"))
+    shown = viewer.picture().locator(".irviz-mark-edge .edge")
+    expect(shown).to_have_attribute("data-target", "lv1")
+    offline.page.mouse.click(*place)
+    expect(viewer.title).to_have_text("lv0")
+    offline.page.mouse.move(2, 2)
+    expect(shown).to_have_count(0)
+
+
+TURNED_OVER = """([canvas, node]) => {
+    const { x, y } = canvas.getBoundingClientRect();
+    const at = { bubbles: true, cancelable: true, clientX: x + 5, clientY: y + 5 };
+    canvas.dispatchEvent(new WheelEvent("wheel", { ...at, ctrlKey: true, deltaY: 5 }));
+    node.dispatchEvent(new PointerEvent("pointerover", { ...at, pointerType: "mouse" }));
+    return canvas.querySelectorAll(".irviz-mark-near .irviz-outline").length;
+}"""
+
+
+def test_what_passes_below_the_pointer_is_marked_when_the_wheel_rests(viewer: Any) -> None:
+    panes = [viewer.picture().element_handle(), viewer.node("lv1").element_handle()]
+    assert viewer.page.evaluate(TURNED_OVER, panes) == 0
+    expect(viewer.marked("near").first).to_be_attached()
 
 
 def test_the_explanation_goes_when_what_it_explains_moves_away(offline: Any, viewer: Any) -> None:
@@ -102,8 +157,10 @@ def test_a_weight_is_selected_as_a_line_of_its_call(offline: Any) -> None:
     weight.locator("text").click()
     expect(viewer.title).to_have_text(name)
     expect(viewer.fact("kind")).to_have_text("parameter")
-    line = viewer.picture().locator(".irviz-mark-line .irviz-outline")
+    line = viewer.picture().locator(".irviz-mark-line .irviz-tint")
     expect(line).to_have_count(1)
+    above = viewer.picture().locator(".irviz-tint + .weight")
+    expect(above).to_have_text("weight (8, 8)")
     outlined, drawn = line.bounding_box(), weight.locator("rect").bounding_box()
     assert abs(outlined["y"] - drawn["y"]) < 3
     assert viewer.picture().locator("svg:first-child g.node").count() == before
@@ -125,6 +182,21 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
         offline.page.keyboard.press("Enter")
         expect(viewer.title).to_have_text(name)
         offline.page.keyboard.press("/")
+
+
+def test_escape_closes_the_list_of_found_nodes_and_then_clears_the_search(
+    offline: Any, viewer: Any
+) -> None:
+    field = viewer.root.get_by_role("combobox", name="Find a node")
+    field.fill("lv")
+    found = viewer.root.locator(".irviz-found")
+    expect(found).to_contain_text("found")
+    offline.page.keyboard.press("Escape")
+    expect(found).to_be_hidden()
+    expect(field).to_have_value("lv")
+    offline.page.keyboard.press("Escape")
+    expect(field).to_have_value("")
+    expect(viewer.picture()).to_be_focused()
 
 
 def test_what_was_opened_stays_in_its_place(layers: Any) -> None:

@@ -140,6 +140,7 @@ HOSTILE = {
 KNOWN = ["svg", "g", "title", "path", "rect", "circle", "ellipse", "polygon", "text"]
 LEFT = """() => [...document.querySelectorAll(
     ".irviz-canvas-layer > svg:not(.irviz-marks), .irviz-canvas-layer > svg:not(.irviz-marks) *")]
+    .filter(part => !part.closest(".irviz-reach"))  // which the viewer adds
     .map(part => ({
     name: part.localName,
     space: part.namespaceURI,

@@ -16,6 +16,12 @@ interface Props {
   isUntitled?: boolean;
 }
 
+/** The facts that name the nodes at a node's edges, which have these colours in the picture. */
+const FLOWS = new Map([
+  ["arguments", "irviz-flow-in"],
+  ["used by", "irviz-flow-out"],
+]);
+
 /** Put a button that copies it behind each fact and each piece of code. */
 function addCopyButtons(facts: DocumentFragment) {
   for (const fact of facts.querySelectorAll("dd, .irviz-code")) {
@@ -37,6 +43,10 @@ export function Facts({ state, html, side = "current", isUntitled = false }: Pro
   useLayoutEffect(() => {
     const facts = readHtml(html);
     for (const code of facts.querySelectorAll("pre")) code.tabIndex = 0; // it scrolls
+    for (const term of facts.querySelectorAll("dt")) {
+      const flow = FLOWS.get(term.textContent ?? "");
+      if (flow) term.classList.add(flow);
+    }
     addCopyButtons(facts);
     element.current?.replaceChildren(facts);
   }, [html]);

@@ -12,10 +12,21 @@ export interface Movement {
   at: Point;
 }
 
-/** By how much a turn of the wheel zooms: a notch counts alike everywhere, a pinch finely. */
-export function wheelFactor({ deltaY, deltaMode }: Pick<WheelEvent, "deltaY" | "deltaMode">) {
-  const px = deltaY * ([1, 16, 400][deltaMode] ?? 1);
-  return Math.exp(Math.min(Math.max(px, -30), 30) * -0.008);
+type Wheel = Pick<
+  WheelEvent,
+  "deltaX" | "deltaY" | "deltaMode" | "shiftKey" | "ctrlKey" | "metaKey"
+>;
+
+/** What a turn of the wheel does: sideways, or with Shift, it moves the picture across. Otherwise it
+ * zooms: a notch counts alike everywhere, a pinch finely. */
+export function wheelMovement(event: Wheel): Pick<Movement, "dx" | "factor"> {
+  const { deltaX, deltaY, shiftKey } = event;
+  const unit = [1, 16, 400][event.deltaMode] ?? 1;
+  const isAcross = shiftKey || Math.abs(deltaX) > Math.abs(deltaY);
+  if (isAcross && !event.ctrlKey && !event.metaKey) {
+    return { dx: -(deltaX || deltaY) * unit, factor: 1 }; // not each browser turns it for Shift
+  }
+  return { dx: 0, factor: Math.exp(Math.min(Math.max(deltaY * unit, -30), 30) * -0.008) };
 }
 
 /** Return the movement of a picture that one or two pointers hold, from where they were. */
@@ -79,7 +90,7 @@ export function followGestures(
     (event) => {
       if (!isWheelMeant(event)) return;
       event.preventDefault();
-      move({ dx: 0, dy: 0, factor: wheelFactor(event), at: place(event) });
+      move({ dy: 0, at: place(event), ...wheelMovement(event) });
     },
     options,
   );

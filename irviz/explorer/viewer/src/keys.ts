@@ -20,6 +20,7 @@ function closeOne(state: State, root: HTMLElement) {
     root.focus({ preventScroll: true }); // what had the focus may be gone
   } else if (state.isComparing.peek() && state.can("Compare")) compareWith(state, "");
   else if (state.selection.peek().node) state.select("");
+  else if (state.query.peek()) state.query.value = "";
   else if (state.isFull.peek()) state.isFull.value = false;
 }
 
@@ -113,7 +114,7 @@ export const KEYS: readonly Key[] = [
   },
   {
     keys: ["Escape"],
-    words: "close the menu or drawer; end the comparison; select nothing",
+    words: "close the menu or drawer; end the comparison; select nothing; clear the search",
     run: closeOne,
   },
 ];
@@ -125,8 +126,11 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Stages", keys: ["ArrowLeft", "ArrowRight"], words: "fold a pass; step through stages" },
   { part: "Stages", keys: ["F2"], words: "rename" },
   { part: "Stages", keys: ["Delete"], words: "drop, with what was made from it" },
+  { part: "Search", keys: ["Enter"], words: "to the node; then / Enter leads to the next" },
+  { part: "Search", keys: ["Escape"], words: "close the list; then clear the words" },
   { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
   { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },
+  { part: "Graph", keys: ["Shift+wheel"], words: "move it sideways" },
   { part: "Graph", keys: ["+", "−"], words: "zoom" },
   { part: "Graph", keys: ["Enter"], words: "open or close a group; go to a called PrimFunc" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },

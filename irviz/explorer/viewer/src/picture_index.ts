@@ -9,7 +9,7 @@ import { readSvg } from "./markup";
 import { type Edge, isPale } from "./neighbours";
 import { middle, type Point, type Rect, roomOf } from "./viewport";
 
-interface DrawnEdge extends Edge {
+export interface DrawnEdge extends Edge {
   element: SVGGElement;
 }
 
@@ -26,6 +26,8 @@ export interface DrawnPicture {
   edges: readonly DrawnEdge[];
   /** The edges of each node. */
   edgesOf: ReadonlyMap<string, DrawnEdge[]>;
+  /** The edge of each group, and of each line around which it can be pointed at. */
+  edgeOf: ReadonlyMap<Element, DrawnEdge>;
   /** What signs, edges and marks say of themselves. */
   words: ReadonlyMap<Element, string>;
   /** The ids of what signs open and close. */
@@ -58,6 +60,24 @@ function takeTitles(svg: SVGSVGElement): Map<Element, string> {
     title.remove();
   }
   return words;
+}
+
+/** Add wide lines that are not seen, at which edges can be pointed: below all edges, so that of two
+ * near ones the one under the pointer is meant. */
+function addReach(edges: readonly DrawnEdge[]): Map<Element, DrawnEdge> {
+  const found = new Map<Element, DrawnEdge>(edges.map((edge) => [edge.element, edge]));
+  const first = edges[0]?.element;
+  if (!first) return found;
+  const reach = first.ownerDocument.createElementNS(first.namespaceURI, "g");
+  reach.setAttribute("class", "irviz-reach");
+  for (const edge of edges) {
+    const line = edge.element.querySelector("path")?.cloneNode();
+    if (!(line instanceof Element)) continue;
+    for (const name of line.getAttributeNames()) if (name !== "d") line.removeAttribute(name);
+    found.set(reach.appendChild(line), edge);
+  }
+  first.before(reach);
+  return found;
 }
 
 /** Read a picture; throw an Error that says what is wrong with it. */
@@ -125,8 +145,8 @@ export function readPicture(text: string): DrawnPicture {
     return found;
   };
   return {
-    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge },
-    measureNames,
+    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge, measureNames },
+    edgeOf: addReach(edges),
     start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
   };
@@ -178,12 +198,24 @@ export function showPale(picture: DrawnPicture, ids: readonly string[]) {
 const nodeAt = (element: Element | null) =>
   element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
 
-/** Return what an event happened on. */
-export function partAt(target: EventTarget | null): { node: string; toggle: string } {
+/** What an event happened on. */
+interface Part {
+  node: string;
+  toggle: string;
+  edge: DrawnEdge | null;
+}
+export function partAt(picture: DrawnPicture | null, target: EventTarget | null): Part {
   const element = target instanceof Element ? target : null;
   const node = nodeAt(element);
   const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset.toggle ?? "";
-  return { node, toggle };
+  const line = element?.closest(".edge, .irviz-reach > path");
+  return { node, toggle, edge: (line && picture?.edgeOf.get(line)) ?? null };
+}
+
+/** Say from where to where an edge leads, as its ends are labelled. */
+export function endsOf({ nodes }: DrawnPicture, { source, target }: Edge): string {
+  const label = (id: string) => nodes.get(id)?.querySelector(".name")?.textContent ?? id;
+  return `${label(source)} → ${label(target)}`;
 }
 
 /** Return what the part under the pointer says of itself. */

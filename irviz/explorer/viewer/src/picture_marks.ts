@@ -1,15 +1,17 @@
 // What is drawn over a picture: what is pointed at, selected, gone to or new. The picture itself
 // stays as it is, so that no more is drawn again than what changes, however large it is.
 
-import { type DrawnPicture, shapeOf } from "./picture_index";
+import { type DrawnEdge, type DrawnPicture, shapeOf } from "./picture_index";
 
 const SVG = "http://www.w3.org/2000/svg";
 
 interface Marks {
   svg: SVGSVGElement;
-  /** Show nodes, or those that weights are lines of, with what is joined to them; the rest is pale. */
+  /** Outline nodes, or those that weights are lines of, and what is joined to them. */
   hover(ids: readonly string[]): void;
   select(ids: readonly string[]): void;
+  /** Show the edge that is pointed at, and outline its ends. */
+  follow(edge: DrawnEdge | null): void;
   /** Outline nodes for a moment. */
   outline(name: "pulse" | "new" | "preview", ids: readonly string[]): void;
 }
@@ -31,6 +33,7 @@ export function createMarks(picture: DrawnPicture): Marks {
   const outlines = { preview: group("preview"), new: group("new"), pulse: group("pulse") };
   const selected = group("selected");
   const near = group("near");
+  const followed = group("edge");
   const line = group("line"); // in the box of a node, which may be pointed at
 
   /** Copy a part to where it is drawn: groups around it may move it. */
@@ -45,13 +48,26 @@ export function createMarks(picture: DrawnPicture): Marks {
     made.removeAttribute("opacity");
     return to.appendChild(made);
   };
+  /** Copy nodes, which are seen where they are pale in the picture. */
   const copyNodes = (ids: Iterable<string>, to: SVGGElement) => {
-    for (const id of ids) for (const part of picture.parts.get(id) ?? []) copy(part, to);
+    const copies = owner.createElementNS(SVG, "g");
+    copies.setAttribute("class", "irviz-copies");
+    to.append(copies);
+    for (const id of ids) for (const part of picture.parts.get(id) ?? []) copy(part, copies);
   };
+  /** Copy the edges of nodes, in one colour those that lead to them, in another those from them;
+   * return the nodes at their other ends, each with the class of that colour. */
   const copyEdges = (ids: readonly string[], to: SVGGElement) => {
+    const joined = new Map<string, string>();
     const edges = new Set(ids.flatMap((id) => picture.edgesOf.get(id) ?? []));
-    for (const { element } of edges) copy(element, to);
-    return edges;
+    for (const { element, source, target } of edges) {
+      const isIn = ids.includes(target);
+      const flow = isIn ? "irviz-flow-in" : "irviz-flow-out";
+      copy(element, to).classList.add(flow);
+      joined.set(isIn ? source : target, flow);
+    }
+    for (const id of ids) joined.delete(id);
+    return joined;
   };
   const outline = (ids: readonly string[], to: SVGGElement, name: string) => {
     for (const id of ids) {
@@ -71,23 +87,32 @@ export function createMarks(picture: DrawnPicture): Marks {
     hover(ids) {
       near.replaceChildren();
       const users = ids.map((id) => picture.users.get(id) ?? id);
-      const known = users.filter((id) => picture.nodes.has(id));
-      picture.svg.classList.toggle("irviz-faded", known.length > 0);
-      const ends = [...copyEdges(known, near)].flatMap(({ source, target }) => [source, target]);
-      copyNodes(new Set([...ends, ...known]), near);
+      const known = [...new Set(users)].filter((id) => picture.nodes.has(id));
+      const joined = copyEdges(known, near);
+      copyNodes([...joined.keys(), ...known], near);
+      for (const [id, flow] of joined) outline([id], near, `irviz-outline ${flow}`);
+      outline(known, near, "irviz-outline");
     },
     select(ids) {
       selected.replaceChildren();
       line.replaceChildren();
       const known = ids.filter((id) => picture.nodes.has(id));
       copyEdges(known, selected);
-      const copies = owner.createElementNS(SVG, "g");
-      copies.setAttribute("class", "irviz-copies");
-      copyNodes(known, selected.appendChild(copies));
+      copyNodes(known, selected);
       for (const id of known) {
-        if (picture.users.has(id)) outline([id], line, "irviz-outline");
-        else outline([id], selected, "irviz-halo");
+        if (!picture.users.has(id)) {
+          outline([id], selected, "irviz-halo");
+          continue;
+        }
+        outline([id], line, "irviz-tint"); // a frame would cut through the text
+        for (const part of picture.parts.get(id) ?? []) copy(part, line);
       }
+    },
+    follow(edge) {
+      followed.replaceChildren();
+      if (!edge) return;
+      copy(edge.element, followed);
+      outline([edge.source, edge.target], followed, "irviz-outline");
     },
     outline(name, ids) {
       const to = outlines[name];

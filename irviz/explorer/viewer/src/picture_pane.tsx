@@ -7,7 +7,14 @@ import { followGestures } from "./gestures";
 import { Instead } from "./instead";
 import { ARROWS, type Arrow, nextNode } from "./neighbours";
 import { OverviewMap } from "./overview_map";
-import { type DrawnPicture, partAt, showPale, wordsAt } from "./picture_index";
+import {
+  type DrawnEdge,
+  type DrawnPicture,
+  endsOf,
+  partAt,
+  showPale,
+  wordsAt,
+} from "./picture_index";
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import type { State, Viewport } from "./state";
@@ -87,6 +94,9 @@ function drive(
 ) {
   const { side } = view;
   const marks = computed(() => view.picture.value && createMarks(view.picture.value));
+  const followed = signal<DrawnEdge | null>(null); // the edge that is pointed at
+  let isMoving = false; // by the wheel or a drag: what comes below the pointer is not pointed at yet
+  let passed: Pick<PointerEvent, "target" | "clientX" | "clientY"> | null = null;
   let isEngaged = false; // the plain wheel zooms
   let hasSelected = false; // here, where it was seen
 
@@ -103,11 +113,15 @@ function drive(
 
   run(() => {
     const [picture, drawnOver] = [view.picture.value, marks.value];
+    followed.value = null;
     layer.replaceChildren(...(picture && drawnOver ? [picture.svg, drawnOver.svg] : []));
   });
   let settled: number | undefined;
   let shown: { picture: DrawnPicture | null; viewport: Viewport } | null = null;
   const settle = () => {
+    isMoving = false;
+    if (passed) point(passed);
+    passed = null;
     const [picture, seen] = [view.picture.peek(), view.seen.peek()];
     if (!picture || !seen) return;
     picture.enlarge(enlarged(seen.scale));
@@ -144,6 +158,7 @@ function drive(
     const ids = where === side ? [node] : counterparts(state.scene.value, node, where);
     marks.value?.select(ids);
   });
+  run(() => marks.value?.follow(followed.value));
   run(() => {
     const change = state.scene.value.changes[state.change.value];
     marks.value?.outline("pulse", change?.[side] ?? []);
@@ -197,8 +212,9 @@ function drive(
       const seen = view.seen.peek();
       if (!seen) return;
       const { left, top, width, height } = element.getBoundingClientRect();
-      const point = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
-      move(zoom(pan(seen, dx, dy), factor, point));
+      const middle = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
+      isMoving = true;
+      move(zoom(pan(seen, dx, dy), factor, middle));
     },
   );
 
@@ -259,26 +275,35 @@ function drive(
     const known = state.hovered.peek();
     if (known.node !== node || (node && known.side !== side)) state.hovered.value = { node, side };
   };
-  listen("pointerover", (event) => {
-    if (event.buttons || event.pointerType === "touch") return;
-    const { node } = partAt(event.target);
-    hover(node);
-    hidePointed();
+  const point = ({ target, clientX, clientY }: NonNullable<typeof passed>) => {
     const picture = view.picture.peek();
-    const words = picture ? wordsAt(picture, event.target) : "";
+    const { node, edge } = partAt(picture, target);
+    hover(node);
+    followed.value = edge;
+    hidePointed();
+    const words = picture ? wordsAt(picture, edge?.element ?? target) : "";
+    const ends = picture && edge ? endsOf(picture, edge) : "";
     if (!node && !words) return;
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
-      const part = (picture?.nodes.get(node) ?? (event.target as Element)).getBoundingClientRect();
-      const isLarge = part.height > LARGE; // it is said where the pointer is
-      const from = (isLarge ? event.clientY : part.top) - top;
-      const to = (isLarge ? event.clientY + POINTER : part.bottom) - top;
+      const part = (picture?.nodes.get(node) ?? (target as Element)).getBoundingClientRect();
+      const isLarge = edge || part.height > LARGE; // it is said where the pointer is
+      const from = (isLarge ? clientY : part.top) - top;
+      const to = (isLarge ? clientY + POINTER : part.bottom) - top;
       const facts = state.scene.peek()[side]?.nodes[node];
-      pointed.value = { x: event.clientX - left, top: from, bottom: to, facts, words };
+      pointed.value = { x: clientX - left, top: from, bottom: to, facts, ends, words };
     }, TOOLTIP_AFTER);
+  };
+  listen("pointerover", ({ target, clientX, clientY, buttons, pointerType }) => {
+    if (buttons || pointerType === "touch") return;
+    const at = { target, clientX, clientY };
+    if (isMoving) passed = at;
+    else point(at);
   });
   listen("pointerleave", () => {
+    passed = null;
     hover("");
+    followed.value = null;
     hidePointed();
   });
   listen("pointerdown", () => {
@@ -294,18 +319,18 @@ function drive(
   listen("blur", disengage);
   listen("click", (event) => {
     if (wasDragged()) return;
-    const { node, toggle: sign } = partAt(event.target);
+    const { node, toggle: sign, edge } = partAt(view.picture.peek(), event.target);
     if (sign) toggle(sign);
-    else select(node);
+    else select(node || (edge?.source ?? ""));
   });
   listen("dblclick", (event) => {
-    const { node, toggle: sign } = partAt(event.target);
+    const { node, toggle: sign } = partAt(view.picture.peek(), event.target);
     if (node && !sign) open(node);
   });
   listen("contextmenu", (event) => {
     if (event.shiftKey) return; // the browser's own menu
     const at = { x: event.clientX, y: event.clientY };
-    let { node } = partAt(event.target);
+    let { node } = partAt(view.picture.peek(), event.target);
     if (event.target === element && event.button !== 2) {
       node = state.selection.peek().node; // by its key
       const rect = picturePlace(node);

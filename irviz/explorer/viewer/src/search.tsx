@@ -9,7 +9,7 @@ const EDGE = 8; // px between the list and the edge of the viewer
 const PAUSE = 120; // ms without a key, after which is searched
 
 export function Search({ state }: { state: State }) {
-  const text = useSignal(state.search.peek());
+  const text = state.query;
   const isOpen = useSignal(false);
   const at = useSignal(0);
   const field = useRef<HTMLInputElement>(null);
@@ -67,8 +67,10 @@ export function Search({ state }: { state: State }) {
     else if (event.key === "ArrowUp") at.value = Math.max(at.value - 1, 0);
     else if (event.key === "Enter") choose(at.value);
     else if (event.key === "Escape" && isShown) isOpen.value = false;
-    else if (event.key === "Escape") leave();
-    else return;
+    else if (event.key === "Escape") {
+      text.value = "";
+      leave();
+    } else return;
     event.preventDefault();
   };
   const more = found.count > nodes.length ? `, the first ${nodes.length} are listed` : "";

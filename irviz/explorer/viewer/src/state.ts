@@ -80,6 +80,8 @@ export interface State extends Shared {
   readonly wantedGroup: Signal<string>;
   /** Whether the next pictures are fitted, whatever was seen of those before. */
   readonly wantsFit: Signal<boolean>;
+  /** What is written in the search field; it is searched after a pause. */
+  readonly query: Signal<string>;
   readonly isHelpOpen: Signal<boolean>;
   /** Whether the flame graph of the passes is shown. */
   readonly areTimesOpen: Signal<boolean>;
@@ -279,6 +281,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     centreGroup: signal(""),
     wantedGroup: signal(""),
     wantsFit: signal(false),
+    query: signal(shared.search.peek()),
     isHelpOpen: signal(false),
     areTimesOpen: signal(false),
     isInspectorOpen: signal(true),

@@ -6,12 +6,13 @@ import type { NodeFacts } from "./schema";
 import { beside, type Size } from "./viewport";
 
 /** What is pointed at, and where in the pane: where the pointer is, and from where to where the part
- * goes down. `words` are those of the part. */
+ * goes down. `ends` says which nodes an edge joins, `words` are those of the part. */
 export interface Pointed {
   x: number;
   top: number;
   bottom: number;
   facts: NodeFacts | undefined;
+  ends: string;
   words: string;
 }
 
@@ -30,7 +31,7 @@ export function Tooltip({ pointed, size }: Props) {
     element.current.style.transform = `translate(${at.x}px, ${at.y}px)`;
   }, [shown, size]);
   if (!shown) return null;
-  const { facts } = shown;
+  const { facts, ends } = shown;
   return (
     <div ref={element} class="irviz-tooltip" role="tooltip">
       {facts ? (
@@ -45,6 +46,7 @@ export function Tooltip({ pointed, size }: Props) {
           {facts.value ? <div>{facts.value}</div> : null}
         </>
       ) : null}
+      {ends ? <b>{ends}</b> : null}
       {linesBeside(shown).map((line) => (
         <div key={line}>{line}</div>
       ))}

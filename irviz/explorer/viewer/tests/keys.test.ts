@@ -55,6 +55,7 @@ test("Escape closes one thing a time, the innermost first", () => {
     isComparing: cell(true),
     current: cell({ id: "1" }),
     selection: cell({ node: "a" }),
+    query: cell("relu"),
     isFull: cell(true),
     can: () => true,
     ask(message: unknown) {
@@ -77,13 +78,14 @@ test("Escape closes one thing a time, the innermost first", () => {
     state.isInspectorOpen.value,
     state.isComparing.value,
     state.selection.value.node !== "",
+    state.query.value !== "",
     state.isFull.value,
   ];
-  for (let closed = 1; closed <= 5; closed += 1) {
+  for (let closed = 1; closed <= 6; closed += 1) {
     pressKey(state as unknown as State, root, event);
     assert.deepEqual(
       open(),
-      [1, 2, 3, 4, 5].map((one) => one > closed),
+      [1, 2, 3, 4, 5, 6].map((one) => one > closed),
     );
   }
   assert.deepEqual(asked, [{ action: "Compare", reference: "" }]);

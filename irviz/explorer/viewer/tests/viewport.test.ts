@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Movement, movementOf, wheelFactor } from "../src/gestures";
+import { type Movement, movementOf, wheelMovement } from "../src/gestures";
 import type { Viewport } from "../src/state";
 import * as geometry from "../src/viewport";
 import { LEGIBLE, type Point, type Rect } from "../src/viewport";
@@ -129,6 +129,26 @@ test("zoom stops at its limits without drifting", () => {
 test("zoom without a pointer keeps the middle", () => {
   const found = geometry.zoom({ x: 400, y: 200, scale: 1 }, 2);
   assert.deepEqual(found, { x: 400, y: 200, scale: 2 });
+});
+
+const STILL = {
+  deltaX: 0,
+  deltaY: 0,
+  deltaMode: 0,
+  shiftKey: false,
+  ctrlKey: false,
+  metaKey: false,
+};
+const wheelFactor = (turn: Partial<typeof STILL>) => wheelMovement({ ...STILL, ...turn }).factor;
+
+test("a wheel that turns sideways, or with Shift, moves the picture across", () => {
+  const across = { dx: -40, factor: 1 };
+  assert.deepEqual(wheelMovement({ ...STILL, deltaX: 40, deltaY: 3 }), across);
+  assert.deepEqual(wheelMovement({ ...STILL, deltaY: 40, shiftKey: true }), across);
+  assert.deepEqual(wheelMovement({ ...STILL, deltaX: 40, shiftKey: true }), across);
+  const zoomed = { ...STILL, deltaX: 3, deltaY: 40 };
+  assert.deepEqual(wheelMovement(zoomed), { dx: 0, factor: wheelFactor({ deltaY: 40 }) });
+  assert.equal(wheelMovement({ ...zoomed, ctrlKey: true, shiftKey: true }).dx, 0);
 });
 
 test("a wheel turned up zooms in, and as much as turning it down zooms out", () => {

@@ -145,7 +145,7 @@ def _all_toggled(state: State, opens: bool) -> State:
 
 def _looking(state: State, view: ViewState) -> State:
     """Change the view of the function; raise ValueError if it cannot be shown."""
-    after = fresh(state, views={**state.views, state.view_key: view})
+    after = fresh(state, views={**state.views, state.function: view})
     found = chosen_view(after, "current") if view.around is not None else None
     if isinstance(found, Exception):
         raise found

@@ -442,6 +442,18 @@ def test_what_is_opened_or_closed_in_a_comparison_is_so_on_both_sides(compared):
         assert group in compared.other.drawn
 
 
+def test_what_is_open_stays_open_beside_another_stage_and_without_it(compared):
+    few = len(drawn(compared))
+    compared.compare("")
+    compared.explorer.dispatch(ToggleAll(True))
+    opened = drawn(compared)
+    compared.compare("0")
+    for shown in (compared.canvas, compared.other):
+        assert len(shown.drawn) > 4 * few
+    compared.compare("")
+    assert drawn(compared) == opened
+
+
 def test_what_did_not_change_stands_at_the_same_place_on_both_sides(compared):
     ours = compared.canvas.places
     assert {"lv122", "lv123", "lv124"} <= ours.keys()

@@ -99,11 +99,19 @@ export function fileHost(recording: Recording): Host {
     const viewOf = (key: string) => views.get(recording.leads[key] ?? key);
     const view = viewOf(keyOf(asked));
     const alone = view ?? viewOf(keyOf({ ...asked, reference: "" }));
-    show(alone ?? unsaved(asked));
+    show((alone && withOpen(alone)) ?? unsaved(asked));
     if (alone && !view) {
       say(`Stages ${asked.reference} and ${asked.stage} were not saved as a pair.`, true);
     }
     return alone !== undefined;
+  }
+
+  /** Return the view of the same function in which what is open or closed now is so, too. */
+  function withOpen(view: RecordedView): RecordedView {
+    const { key, function: name } = view.scene;
+    const isSame = name === traits.scene.function;
+    const open = (one: ToggledView) => one.scene.key === key && one.container === container;
+    return (isSame && recording.toggled.find(open)) || view;
   }
 
   /** Return what is shown of a stage whose picture there was no room for: its text is there. */

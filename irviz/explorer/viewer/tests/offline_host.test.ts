@@ -107,6 +107,21 @@ test("a comparison is shown where it was recorded, and else it is said that it w
   assert.match(host.get("status").words, /2 and 1 were not saved as a pair/);
 });
 
+test("what is open stays open beside another stage and in others, where that was recorded", () => {
+  const base = recording();
+  const beside = { ...view("main", "1", "0"), container: "+" };
+  const toggled = [...base.toggled, opened("main", "1", "+"), beside];
+  const host = fileHost({ ...base, toggled });
+  host.send({ action: "ToggleAll", opens: true });
+  host.send({ action: "Checkout", stage: "1", reference: null });
+  assert.ok(host.get("scene").current?.nodes["in +"]);
+  host.send({ action: "Compare", reference: "0" });
+  host.send({ action: "Compare", reference: "" });
+  assert.ok(host.get("scene").current?.nodes["in +"]);
+  host.send({ action: "Checkout", stage: "2", reference: null });
+  assert.equal(host.get("scene").key, "main/2/");
+});
+
 test("a view is another one where Python showed another one, which needs no words", () => {
   const host = fileHost(recording());
   host.send({ action: "Checkout", stage: "1", reference: null });

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer import actions
@@ -83,6 +84,18 @@ def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State)
     assert shown["current"] is not None
     assert recorded[0]["first/2/"] == recorded[1]["first/2/"] == shown["current"]["svg"]
     assert recorded[0]["first/0/"] == recorded[1]["first/0/"]
+
+
+def test_a_stage_without_functions_says_so(modules: Any) -> None:
+    @tvm.transform.module_pass(opt_level=0, name="KeepNothing")
+    def keep_nothing(*_: object) -> tvm.IRModule:
+        return tvm.IRModule({})
+
+    recording = with_progress(
+        record_in_steps(State.of(Session(modules.SameTwice).apply(keep_nothing).checkout("0")))
+    )
+    (empty,) = (one for one in scenes(recording) if one["key"] == "main/1/")
+    assert empty["current"]["error"] == "No functions remain after this pass."
 
 
 def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:

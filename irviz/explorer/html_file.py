@@ -33,6 +33,7 @@ from irviz.explorer.viewer_traits import (
     found_lines,
     functions,
     moved,
+    searched_nodes,
     status_data,
     viewer_data,
 )
@@ -319,7 +320,7 @@ def _others(states: Sequence[State]) -> Iterator[tuple[str, State]]:
 def _searched(
     states: Iterable[State], views: Iterable[schema.RecordedView]
 ) -> dict[str, list[schema.SearchedNode]]:
-    """Return the nodes that were drawn of each stage by itself, in the order of the text."""
+    """Return the groups and nodes that were drawn of each stage by itself."""
     drawn: defaultdict[str, set[str]] = defaultdict(set)
     for view in views:
         drawn[view["scene"]["key"]].update((view["scene"]["current"] or {"nodes": ()})["nodes"])
@@ -327,12 +328,18 @@ def _searched(
     for state in states:
         graph = None if state.reference else graph_or_none(state.stage, state.function)
         if graph is not None:
-            nodes = [node for node in graph.nodes if node.id in drawn[scene_key(state)]]
+            every = searched_nodes(state.stage, state.function).values()
+            nodes = [node for node in every if node.id in drawn[scene_key(state)]]
             notes = source_notes(state.stage, state.function)
             texts = (search_text(node, notes.get(node.id, "")) for node in nodes)
             found[scene_key(state)] = [
-                {"node": str(node.id), "text": visible(text), "line": visible(line)}
-                for node, text, line in zip(nodes, texts, found_lines(nodes), strict=True)
+                {
+                    "node": str(node.id),
+                    "text": visible(text),
+                    "line": visible(line),
+                    "rest": visible(rest),
+                }
+                for node, text, (line, rest) in zip(nodes, texts, found_lines(nodes), strict=True)
             ]
     return found
 

@@ -119,7 +119,9 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
     offline.page.keyboard.type("linear0")
     options = viewer.root.locator(".irviz-found [role=option]")
     expect(viewer.root.locator(".irviz-found [role=status]")).to_contain_text("found")
-    names = [text.split()[0] for text in options.all_inner_texts()]
+    found = [text.split() for text in options.all_inner_texts()]
+    assert ["linear0", "lv0"] in [words[:2] for words in found]  # its title, and then its variable
+    names = [words[0] if "parameter" in words else words[1] for words in found]
     assert len(names) > 1
     for name in (*names, names[0]):
         offline.page.keyboard.press("Enter")

@@ -195,7 +195,7 @@ def test_a_stage_of_another_file_shows_a_function_that_it_has(explorer, modules)
 def test_a_stage_beside_one_that_cannot_be_drawn_is_drawn_without_marks(explorer):
     explorer.choose("3")
     explorer.compare("0")
-    check_failed(explorer.canvas, "3", "has no function")
+    check_failed(explorer.canvas, "3", "No functions remain")
     check_drawn(explorer.other, "0")
     assert explorer.other.marked == []
 

@@ -234,14 +234,14 @@ def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
     for words in ("add", "(2,)", "x"):
         live = found_nodes(do(state, actions.SetField("search", words)))
         recorded = {
-            (function, one["node"], " ".join(one["line"].split()))
+            (function, one["node"], one["line"].strip(), " ".join(one["rest"].split()))
             for function in ("first", "second")
             for one in searched[f"{function}/2/"]
             if words in one["text"]
         }
         assert recorded == {
-            (name, one, " ".join(line.split()))
-            for name, one, line in map(dict.values, live["nodes"])
+            (name, one, line.strip(), " ".join(rest.split()))
+            for name, one, line, rest in map(dict.values, live["nodes"])
         }
         assert recorded
     assert not [key for key in searched if not key.endswith("/")], "each stage by itself"

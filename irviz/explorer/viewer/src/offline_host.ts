@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
-import { searchNodes, withMatch } from "./offline_search";
+import { otherMatches, searchNodes } from "./offline_search";
 import type {
   Details,
   Picture,
@@ -168,11 +168,14 @@ export function fileHost(recording: Recording): Host {
     const nodes = [shown, ...names].flatMap((name) => {
       const key = keyOf({ function: name, stage, reference: "" });
       const found = searchNodes(recording.searched[key] ?? [], words);
-      return found.map((node) => ({ name, node }));
+      return found.map((one) => ({ ...one, function: name }));
     });
     const listed = nodes
       .slice(0, recording.mostFound)
-      .map(({ name, node }) => ({ function: name, node: node.node, line: withMatch(node, words) }));
+      .map(({ function: name, node, line, rest, text }) => {
+        const more = otherMatches(`${line} ${rest}`, text, words);
+        return { function: name, node, line, rest: `${rest}  ${more}`.trimEnd() };
+      });
     change("found", { words: words.trim(), nodes: listed, count: nodes.length, errors: [] });
   }
 

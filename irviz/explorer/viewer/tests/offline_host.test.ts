@@ -41,7 +41,7 @@ const opened = (name: string, id: string, container: string): ToggledView => {
   return { ...base, container, scene: { ...base.scene, moved: [3, -4], current } };
 };
 const searched = (...names: string[]) =>
-  names.map((node) => ({ node, text: `${node}\nadd`, line: `${node}  add` }));
+  names.map((node) => ({ node, text: `${node}\nadd`, line: "add", rest: node }));
 const details = (key: string, node: string): Details => ({
   ...{ key, node, side: "current", value: `${key} ${node}`, code: "", history: [] },
 });
@@ -209,11 +209,11 @@ test("nodes are found in every function of the stage, those of the shown one fir
   host.set("search", "add");
   const found = host.get("found");
   assert.deepEqual(
-    found.nodes.map((one) => [one.function, one.node, one.line]),
+    found.nodes.map((one) => [one.function, one.line, one.rest]),
     [
-      ["main", "a", "a  add"],
-      ["main", "b1", "b1  add"],
-      ["f", "b1", "b1  add"],
+      ["main", "add", "a"],
+      ["main", "add", "b1"],
+      ["f", "add", "b1"],
     ],
   );
   assert.deepEqual([found.words, found.count], ["add", 4]);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import tvm
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import actions
+from irviz.explorer import actions, html_file
 from irviz.explorer.html_file import Room, record_in_steps
 from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
@@ -245,6 +246,18 @@ def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
         }
         assert recorded
     assert not [key for key in searched if not key.endswith("/")], "each stage by itself"
+
+
+def test_nodes_are_found_where_groups_leave_no_time(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_all_time(*_: object) -> Generator[str, None, tuple[list[object], list[object]]]:
+        monkeypatch.setattr(html_file, "graph_or_none", lambda *_: None)
+        yield "groups"
+        return [], []
+
+    monkeypatch.setattr(html_file, "_toggled", take_all_time)
+    assert with_progress(record_in_steps(state))["searched"]["first/2/"]
 
 
 def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:

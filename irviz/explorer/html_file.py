@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from markupsafe import Markup
 
@@ -33,6 +33,7 @@ from irviz.explorer.viewer_traits import (
     found_lines,
     functions,
     moved,
+    searched_nodes,
     status_data,
     viewer_data,
 )
@@ -264,6 +265,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, s
     for view in views.values():
         stage = (view["scene"]["current"] or {"stage": ""})["stage"]
         view["functions"] = [one for one in view["functions"] if f"{one['name']}/{stage}/" in views]
+    searched = _searched(shown_states)  # for which groups leave no time where that is limited
     toggled, more = yield from _toggled(shown_states, charts, views, room.toggled_nodes)
     traits = {
         **viewer_data(start),
@@ -282,7 +284,7 @@ def record_in_steps(state: State, room: Room = Room()) -> Generator[str, None, s
         "views": list(views.values()),
         "leads": leads,
         "toggled": toggled,
-        "searched": _searched(shown_states, [*views.values(), *toggled]),
+        "searched": _drawn(searched, [*views.values(), *toggled]),
         "mostFound": MOST_FOUND,
         "scripts": (yield from _scripts(start, room.numpy_functions)),
         "details": [*found, *more],
@@ -316,23 +318,36 @@ def _others(states: Sequence[State]) -> Iterator[tuple[str, State]]:
                     yield asked, reduce(before, actions.Checkout(stage.id))
 
 
-def _searched(
-    states: Iterable[State], views: Iterable[schema.RecordedView]
-) -> dict[str, list[schema.SearchedNode]]:
-    """Return the nodes that were drawn of each stage by itself, in the order of the text."""
+_Searched: TypeAlias = dict[str, list[schema.SearchedNode]]
+
+
+def _drawn(searched: _Searched, views: Iterable[schema.RecordedView]) -> _Searched:
+    """Return those groups and nodes that a view draws."""
     drawn: defaultdict[str, set[str]] = defaultdict(set)
     for view in views:
         drawn[view["scene"]["key"]].update((view["scene"]["current"] or {"nodes": ()})["nodes"])
-    found: dict[str, list[schema.SearchedNode]] = {}
+    return {
+        key: [one for one in nodes if one["node"] in drawn[key]] for key, nodes in searched.items()
+    }
+
+
+def _searched(states: Iterable[State]) -> _Searched:
+    """Return the groups and nodes of each stage by itself."""
+    found: _Searched = {}
     for state in states:
         graph = None if state.reference else graph_or_none(state.stage, state.function)
         if graph is not None:
-            nodes = [node for node in graph.nodes if node.id in drawn[scene_key(state)]]
+            nodes = list(searched_nodes(state.stage, state.function).values())
             notes = source_notes(state.stage, state.function)
             texts = (search_text(node, notes.get(node.id, "")) for node in nodes)
             found[scene_key(state)] = [
-                {"node": str(node.id), "text": visible(text), "line": visible(line)}
-                for node, text, line in zip(nodes, texts, found_lines(nodes), strict=True)
+                {
+                    "node": str(node.id),
+                    "text": visible(text),
+                    "line": visible(line),
+                    "rest": visible(rest),
+                }
+                for node, text, (line, rest) in zip(nodes, texts, found_lines(nodes), strict=True)
             ]
     return found
 

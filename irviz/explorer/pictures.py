@@ -180,6 +180,8 @@ def scene(state: State, side: Side) -> Scene:
         raise ValueError("there is no second stage")
     view = _view(state, side)
     tree, function = state.session.tree, state.function
+    if stage.parent is not None and not stage.module.functions:
+        return Scene(stage, None, None, "No functions remain after this pass.")
     if drawable_functions(stage.module) and is_lost(tree, stage, function):
         lost = lost_function(tree, stage, function)
         return Scene(stage, None, None, lost.words, lost.instead)

@@ -275,6 +275,10 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
             (name, one.marks[group].text) for name, one in overlays.items() if group in one.marks
         ]
 
+    def drawn_node(node: NodeId) -> Node | None:
+        place = view.where(node)
+        return view.graph[place] if place and place in view.graph.index else None
+
     found: dict[str, schema.NodeFacts] = {}
     for shown in (*view.graph.nodes, *(weight for weight, _ in view.weights.values())):
         function, inner, _ = view.locate(shown.id)
@@ -284,7 +288,9 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
         is_own = is_known and function == view.whole.function
         group = view.around(shown.id)
         more = _numbers(stage, function, node) if is_known else measured(shown.id)
-        facts = node_html(graph if is_known else view.graph, node, more)
+        facts = node_html(
+            graph if is_known else view.graph, node, more, drawn_node if is_own else None
+        )
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:
             facts += copies_html(copies, graph)

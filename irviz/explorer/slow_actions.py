@@ -18,7 +18,7 @@ from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import EXPANDED_NODES, MOST_NODES
-from irviz.model.folding.expansion import reveal
+from irviz.model.folding.expansion import reveal, reveal_container
 from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
 from irviz.session.layer_as_stage import copy_stage, layer_stage
 from irviz.session.open_session import add_file
@@ -145,7 +145,7 @@ def _all_toggled(state: State, opens: bool) -> State:
 
 def _looking(state: State, view: ViewState) -> State:
     """Change the view of the function; raise ValueError if it cannot be shown."""
-    after = fresh(state, views={**state.views, state.view_key: view})
+    after = fresh(state, views={**state.views, state.function: view})
     found = chosen_view(after, "current") if view.around is not None else None
     if isinstance(found, Exception):
         raise found
@@ -171,9 +171,12 @@ def _revealed(state: State, function: str, node_id: str, stage: str) -> State:
 
 
 def _shown_in(state: State, node_id: NodeId) -> State:
-    """Show and select a node of the function, expanding the containers around it."""
+    """Show and select a node or group of the function, expanding the containers around it."""
     whole = state.view.whole
     tree = tree_of(state.stage, state.function)
+    around = reveal_container(tree, whole.choices, node_id)
+    if around is not None:
+        return selected(_looking(state, whole.choose(around)), node_id)
     if node_id not in graph_of(state.stage, state.function).index:
         raise NotFoundError(
             f"{node_id!r} is not a node of {state.function!r}: give one of its variables"

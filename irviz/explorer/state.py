@@ -298,8 +298,8 @@ class State:
         given: The inputs and labels that the reader brought, which can be chosen again.
         wanted_function: The function that the reader chose; a stage of another first module
             shows another.
-        views: How each function is looked at, by its name and whether stages are compared: what
-            can be opened of two stages are groups of both.
+        views: How each function is looked at, by its name, in all stages and in comparisons. What
+            is opened and a picture does not have is opened where another one has it.
         anchor: What was opened or closed last, which stays in its place on the page.
         selection: The selected node, in one of the two pictures.
         reference: The id of the stage in the second picture, "" for none.
@@ -350,7 +350,7 @@ class State:
     session: Session
     given: tuple[Inputs, NDArray[np.int64] | None] = (None, None)
     wanted_function: str = ""
-    views: Mapping[tuple[str, bool], ViewState] = field(default_factory=dict)
+    views: Mapping[str, ViewState] = field(default_factory=dict)
     anchor: str = ""
     selection: Selection = Selection()
     reference: str = ""
@@ -429,12 +429,7 @@ class State:
     @property
     def view(self) -> ViewState:
         """How the function is looked at."""
-        return self.views.get(self.view_key, _WHOLE)
-
-    @property
-    def view_key(self) -> tuple[str, bool]:
-        """The key of `view` in `views`."""
-        return self.function, bool(self.reference)
+        return self.views.get(self.function, _WHOLE)
 
     @property
     def function_runs(self) -> Runs:

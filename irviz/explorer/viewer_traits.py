@@ -22,17 +22,19 @@ from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_r
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents
-from irviz.model.graph.graph import Node
-from irviz.model.graph.search_nodes import MOST_FOUND, search_nodes, search_text, with_match
+from irviz.model.folding.visible_graph import group_nodes
+from irviz.model.graph.graph import Node, NodeId, NodeKind
+from irviz.model.graph.search_nodes import MOST_FOUND, other_matches, search_nodes, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
-from irviz.session.stage_cache import source_notes
+from irviz.session.stage_cache import graph_of, source_notes, tree_of
 from irviz.transforms.recording import stage_times
-from irviz.transforms.stage import INITIAL
+from irviz.transforms.stage import INITIAL, Stage
 from irviz.units import format_duration
 from irviz.view.graph.node_labels import layers_label
+from irviz.view.graph.node_labels import title as title_of
 from irviz.view.node_details import module_html, value_html
 from irviz.view.run_results import comparison_summary
 from irviz.view.svg_primitives import shorten, visible
@@ -214,7 +216,7 @@ def details(
 
 @derived(lambda state: (state.search, state.stage, state.function))
 def found_nodes(state: State) -> schema.Found:
-    """Return the nodes that match the words, those of the current function first."""
+    """Return the nodes and groups that match the words, those of the current function first."""
     words = state.search.strip()
     others = [name for name in state.session.functions if name != state.function]
     matches: list[tuple[str, Node]] = []
@@ -225,8 +227,9 @@ def found_nodes(state: State) -> schema.Found:
         if isinstance(graph, Exception):  # the other functions can be searched
             errors.append(visible(f"{function!r} cannot be searched: {graph}"))
         else:
-            found = search_nodes(graph, words, source_notes(state.stage, function))
-            matches += [(function, graph[node_id]) for node_id in found]
+            nodes = searched_nodes(state.stage, function)
+            found = search_nodes(nodes.values(), words, source_notes(state.stage, function))
+            matches += [(function, nodes[node_id]) for node_id in found]
     first = matches[:MOST_FOUND]
     lines = found_lines([node for _, node in first])
     notes = (source_notes(state.stage, function).get(node.id, "") for function, node in first)
@@ -237,29 +240,40 @@ def found_nodes(state: State) -> schema.Found:
             {
                 "function": function,
                 "node": str(node.id),
-                "line": visible(with_match(line, text, words)),
+                "line": visible(line),
+                "rest": visible(f"{rest}  {other_matches(f'{line} {rest}', text, words)}".rstrip()),
             }
-            for (function, node), text, line in zip(first, texts, lines, strict=True)
+            for (function, node), text, (line, rest) in zip(first, texts, lines, strict=True)
         ],
         "count": len(matches),
         "errors": errors,
     }
 
 
-def found_lines(nodes: Sequence[Node]) -> list[str]:
-    """Return the texts that nodes can be found by, in columns."""
-    rows = [
-        (
-            node.id,
-            node.callee.removeprefix("relax.") or STYLES[node.kind].name,
-            layers_label(node),
-            shorten(node.type_label),
-        )
-        for node in nodes
-    ]
-    widths = [min(max(map(len, column)), 32) for column in zip(*rows, strict=True)]
-    padded = (map(str.ljust, row, widths) for row in rows)
-    return ["  ".join(filter(None, row)).rstrip() for row in padded]
+def searched_nodes(stage: Stage, function: str) -> dict[NodeId, Node]:
+    """Return what is found in a function, by id: groups, and then nodes."""
+    nodes = (*group_nodes(tree_of(stage, function)), *graph_of(stage, function).nodes)
+    return {node.id: node for node in nodes}
+
+
+def found_lines(nodes: Sequence[Node]) -> list[tuple[str, str]]:
+    """Return the texts that nodes can be found by, in columns.
+
+    First the title in the picture and the layer, then the name of the variable and its type.
+    """
+    rows = [_found_columns(node) for node in nodes]
+    widths = [min(max(map(len, column)), 24) for column in zip(*rows, strict=True)]
+    padded = [tuple(map(str.ljust, row, widths)) for row in rows]
+    return [("  ".join(filter(None, row[:2])), "  ".join(row[2:]).rstrip()) for row in padded]
+
+
+def _found_columns(node: Node) -> tuple[str, str, str, str]:
+    if node.kind is NodeKind.GROUP:
+        layer = dict(node.attributes).get("layer", "")
+        return title_of(node), layer if layer != node.name else "", "group", ""
+    shown, name = title_of(node), node.name or str(node.id)
+    own = STYLES[node.kind].name if name == shown else name
+    return shown, layers_label(node), own, shorten(node.type_label)
 
 
 TEXTS: tuple[Derived[[], Any], ...] = (scripts, block_lines, node_source, history, found_nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +24,7 @@ from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import beginning, first_names, format_number, short_floats
 from irviz.view.graph.node_labels import layers_label
+from irviz.view.graph.node_labels import title as title_of
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
 
@@ -54,8 +55,22 @@ _MAX_VALUE = 30
 _MAX_NUMBERS = 8
 
 
-def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
-    """Describe a node by its graph and by `more` facts."""
+def node_html(
+    graph: Graph, node: Node, more: Facts = (), drawn: Callable[[NodeId], Node | None] | None = None
+) -> Markup:
+    """Describe a node by its graph and by `more` facts.
+
+    Links to other nodes have the titles of the nodes that are `drawn` for them, by default their
+    own, and then the names of their variables.
+    """
+
+    def link(node_id: NodeId) -> Markup:
+        other = graph[node_id]
+        shown = title_of((drawn and drawn(node_id)) or other)
+        name = other.name or node_id
+        is_said = other.kind is NodeKind.GROUP or name == shown
+        return _link(graph.function, node_id, shown, "" if is_said else name)
+
     facts: list[tuple[str, str | Markup]]
     facts = [("kind", STYLES[node.kind].name), ("type", node.type_label)]
     if node.kind is NodeKind.GROUP:
@@ -71,12 +86,12 @@ def node_html(graph: Graph, node: Node, more: Facts = ()) -> Markup:
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
     entering = graph.entering.get(node.id, ())
-    arguments = [(one.position, _node_link(graph, one.source)) for one in entering]
+    arguments = [(one.position, link(one.source)) for one in entering]
     literals = ((one.position, short_floats(one.text)) for one in node.literals)
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
         facts.append(("arguments", _joined(text for _, text in sorted(arguments))))
-    facts.append(("used by", _joined(_users(graph, node)) or "nothing"))
+    facts.append(("used by", _joined(_users(graph, node, link)) or "nothing"))
     facts.append(("block", _block(graph, node)))
     if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
         facts.append(("layer", layers))
@@ -207,27 +222,25 @@ def _first_and_last(names: Sequence[str]) -> str:
     return f"{', '.join(names[: _MAX_COPIES - 1])}, …, {names[-1]}"
 
 
-def _users(graph: Graph, node: Node) -> list[Markup]:
+def _users(graph: Graph, node: Node, link: Callable[[NodeId], Markup]) -> list[Markup]:
     users = list(dict.fromkeys(edge.target for edge in graph.leaving.get(node.id, ())))
-    names = [_node_link(graph, user) for user in users[:_MAX_USERS]]
+    names = [link(user) for user in users[:_MAX_USERS]]
     if len(users) > _MAX_USERS:
         names.append(escape(f"{len(users) - _MAX_USERS} more"))
     return names + ([escape("return")] if node.id in graph.outputs else [])
 
 
-def _node_link(graph: Graph, node_id: NodeId) -> Markup:
-    return _link(graph.function, node_id, graph[node_id].name or node_id)
-
-
-def _link(function: str, node: str, text: str) -> Markup:
+def _link(function: str, node: str, text: str, name: str = "") -> Markup:
     """Return a link to a node, or with "" to its function, that the viewer follows.
+
+    The name of a variable stands behind the text.
 
     This does not use a template, which takes 0.1 ms: a picture has hundreds of links.
     """
     from markupsafe import Markup
 
     target = f'data-function="{escape(function)}" data-goto="{escape(node)}"'
-    words = escape(text)
+    words = f"{escape(text)} <small>{escape(name)}</small>" if name else escape(text)
     return Markup(f'<button type="button" class="irviz-link" {target}>{words}</button>')  # noqa: S704
 
 

@@ -176,7 +176,9 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
     offline.page.keyboard.type("linear0")
     options = viewer.root.locator(".irviz-found [role=option]")
     expect(viewer.root.locator(".irviz-found [role=status]")).to_contain_text("found")
-    names = [text.split()[0] for text in options.all_inner_texts()]
+    found = [text.split() for text in options.all_inner_texts()]
+    assert ["linear0", "lv0"] in [words[:2] for words in found]  # its title, and then its variable
+    names = [words[0] if "parameter" in words else words[1] for words in found]
     assert len(names) > 1
     for name in (*names, names[0]):
         offline.page.keyboard.press("Enter")
@@ -421,6 +423,13 @@ def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any)
     offline.page.set_viewport_size({"width": 1100, "height": 700})
     crumbs = viewer.root.locator(".irviz-crumb-group .irviz-crumb > span")
     assert crumbs.last.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+    expect(viewer.root.locator(".irviz-crumb-stage")).to_have_text("1 LegalizeOps")
+    for width in (1440, 1100, 1000, 900, 800):
+        offline.page.set_viewport_size({"width": width, "height": 700})
+        line = viewer.root.locator(".irviz-breadcrumb ol")
+        beyond = line.evaluate("one => one.scrollWidth - one.clientWidth")
+        assert beyond <= 0, f"a crumb is cut at {width} px, without an ellipsis"
+    offline.page.set_viewport_size({"width": 1100, "height": 700})
     one = offline.show("stack(6)")
     expect(one.root.get_by_role("group", name="Comparison")).to_have_count(0)
 

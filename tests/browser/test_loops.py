@@ -68,8 +68,11 @@ def test_the_functions_of_a_stage_without_the_shown_one_are_listed_with_their_ch
         ".schedule('mm_relu', lecture_schedule).select_function('mm_relu')"
     )
     viewer = lab.show("session.checkout('0').select_function('main')")
-    viewer.stage("split loop").click()
     table = viewer.root.get_by_role("region", name="Functions of this stage")
+    viewer.stage("without_main").click()
+    expect(table).to_contain_text("None of these differs from stage 0.")
+    expect(table).not_to_contain_text("unchanged")
+    viewer.stage("split loop").click()
     expect(table.get_by_role("alert")).to_contain_text("has no function 'main'")
     rows = table.locator("tbody tr")
     expect(rows.first).to_contain_text("mm_relu")

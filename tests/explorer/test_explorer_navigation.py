@@ -245,8 +245,8 @@ class Block(nn.Module):
 
 
 class Layers(nn.Module):
-    def __init__(self):
-        self.blocks = nn.ModuleList([Block(4), Block(6), Block(8)])
+    def __init__(self, count=3):
+        self.blocks = nn.ModuleList([Block(4 + 2 * one) for one in range(count)])
 
     def forward(self, x: nn.Tensor):
         for block in self.blocks:
@@ -331,7 +331,21 @@ def test_a_result_is_in_a_function_which_the_page_names(opened, modules):
     explorer.search("(2,)")
     found = explorer.explorer.found["nodes"]
     assert list(dict.fromkeys(one["function"] for one in found)) == ["first", "second"]
-    assert not any("second" in one["line"] for one in found)
+    assert not any("second" in one["line"] + one["rest"] for one in found)
+
+
+def test_a_layer_is_found_before_what_is_in_it_and_selected_in_what_is_around_it(opened):
+    spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
+    page = opened(Layers(9).export_tvm(spec)[0], function="forward")
+    page.explorer.dispatch(ToggleAll(False))
+    page.search("blocks.7.up")
+    first, *others = page.explorer.found["nodes"]
+    assert (first["line"].split()[0], first["rest"]) == ("up", "group")
+    assert {"matmul", "add"} <= {one["line"].split()[0] for one in others}
+    assert first["node"] not in drawn(page)
+    page.go_to(0)
+    assert page.canvas.selected == first["node"]
+    assert first["node"] in drawn(page)
 
 
 # --- near and between --------------------------------------------------------------------------
@@ -440,6 +454,18 @@ def test_what_is_opened_or_closed_in_a_comparison_is_so_on_both_sides(compared):
         compared.toggle(group, side)
         assert group in compared.canvas.drawn
         assert group in compared.other.drawn
+
+
+def test_what_is_open_stays_open_beside_another_stage_and_without_it(compared):
+    few = len(drawn(compared))
+    compared.compare("")
+    compared.explorer.dispatch(ToggleAll(True))
+    opened = drawn(compared)
+    compared.compare("0")
+    for shown in (compared.canvas, compared.other):
+        assert len(shown.drawn) > 4 * few
+    compared.compare("")
+    assert drawn(compared) == opened
 
 
 def test_what_did_not_change_stands_at_the_same_place_on_both_sides(compared):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 import pytest
+import tvm
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import actions
+from irviz.explorer import actions, html_file
 from irviz.explorer.html_file import Room, record_in_steps
 from irviz.explorer.pictures import view_or_none
 from irviz.explorer.runner import Jobs
@@ -83,6 +85,18 @@ def test_the_pictures_are_the_same_whichever_stage_it_is_opened_at(state: State)
     assert shown["current"] is not None
     assert recorded[0]["first/2/"] == recorded[1]["first/2/"] == shown["current"]["svg"]
     assert recorded[0]["first/0/"] == recorded[1]["first/0/"]
+
+
+def test_a_stage_without_functions_says_so(modules: Any) -> None:
+    @tvm.transform.module_pass(opt_level=0, name="KeepNothing")
+    def keep_nothing(*_: object) -> tvm.IRModule:
+        return tvm.IRModule({})
+
+    recording = with_progress(
+        record_in_steps(State.of(Session(modules.SameTwice).apply(keep_nothing).checkout("0")))
+    )
+    (empty,) = (one for one in scenes(recording) if one["key"] == "main/1/")
+    assert empty["current"]["error"] == "No functions remain after this pass."
 
 
 def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:
@@ -221,17 +235,29 @@ def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
     for words in ("add", "(2,)", "x"):
         live = found_nodes(do(state, actions.SetField("search", words)))
         recorded = {
-            (function, one["node"], " ".join(one["line"].split()))
+            (function, one["node"], one["line"].strip(), " ".join(one["rest"].split()))
             for function in ("first", "second")
             for one in searched[f"{function}/2/"]
             if words in one["text"]
         }
         assert recorded == {
-            (name, one, " ".join(line.split()))
-            for name, one, line in map(dict.values, live["nodes"])
+            (name, one, line.strip(), " ".join(rest.split()))
+            for name, one, line, rest in map(dict.values, live["nodes"])
         }
         assert recorded
     assert not [key for key in searched if not key.endswith("/")], "each stage by itself"
+
+
+def test_nodes_are_found_where_groups_leave_no_time(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take_all_time(*_: object) -> Generator[str, None, tuple[list[object], list[object]]]:
+        monkeypatch.setattr(html_file, "graph_or_none", lambda *_: None)
+        yield "groups"
+        return [], []
+
+    monkeypatch.setattr(html_file, "_toggled", take_all_time)
+    assert with_progress(record_in_steps(state))["searched"]["first/2/"]
 
 
 def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:

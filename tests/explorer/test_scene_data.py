@@ -56,6 +56,15 @@ def fused() -> Session:
 # --- nodes -------------------------------------------------------------------------------------
 
 
+def test_links_lead_with_what_the_picture_shows_of_a_node(modules: Any) -> None:
+    stack = Session(modules.stack(24))
+    shown = nodes(after(stack, actions.Reveal("main", NodeId("lv2"))))
+    assert "gelu <small>lv3</small>" in shown["lv2"]["facts"]
+    closed = nodes(after(stack, actions.ToggleAll(False)))
+    (group,) = (one["name"] for one in closed.values() if "×" in one["name"])
+    assert any(f">{group} <small>lv" in one["facts"] for one in closed.values())
+
+
 def test_each_drawn_node_has_its_facts_in_the_order_of_the_text(fused: Session) -> None:
     scene = after(fused, actions.Checkout("1"))
     assert list(nodes(scene)) == [

@@ -141,6 +141,15 @@ def test_changed_nodes_say_what_of_them_changed(session):
     assert "−" in texts(irviz.diff(mixed, MyModuleHighLevel).figure())
 
 
+def test_what_stays_is_pale_beside_what_changed_and_nothing_is_where_no_node_differs(session):
+    assert " dimmed" in session.diff("1", "2").figure("main").svg
+    impure = Session(MyModuleHighLevel, isolate=False).apply("RemovePurityChecking")
+    (found,) = impure.diff("0", "1").functions
+    assert found.differences
+    assert not found.changed_nodes
+    assert " dimmed" not in impure.diff("0", "1").figure("main").svg
+
+
 def test_the_picture_says_what_is_before_and_after_and_what_was_applied(session):
     shown = texts(session.diff("3", "4").figure())
     assert {"before: 3 AnnotateTIROpPattern", "4 FuseOps", "FuseOps"} <= set(shown)

@@ -330,11 +330,12 @@ class Details(TypedDict):
 
 
 class FoundNode(TypedDict):
-    """A node that was found."""
+    """A node or group that was found: its title in the picture and its layer, then the rest."""
 
     function: str
     node: str
     line: str
+    rest: str
 
 
 class Found(TypedDict):
@@ -506,11 +507,12 @@ class ToggledView(RecordedView):
 
 
 class SearchedNode(TypedDict):
-    """A node that can be found: words are looked for in `text`, and `line` is shown."""
+    """A node or group that can be found: words are looked for in `text`, the rest is shown."""
 
     node: str
     text: str
     line: str
+    rest: str
 
 
 class Recording(TypedDict):

@@ -100,11 +100,14 @@ def onnx_source_lines(
 ) -> Mapping[NodeId, tuple[str, int]]:
     """Return the operator and name in ONNX of the bindings of an imported module, and the line 0.
 
-    `values` maps each value of the graph to what it was imported as.
+    The binding that makes an output of the graph has its name as well. `values` maps each value of
+    the graph to what it was imported as.
     """
+    outputs = {one.name for one in graph.output}
     found = [
-        ((f"{node.op_type} {node.name or output}", 0), one)
+        ((f"{node.op_type} {node.name or output}", output if is_named else ""), one)
         for node, output, one in _onnx_results(graph, values)
+        for is_named in [bool(node.name) and output in outputs]
     ]
     bound = definitions((), mod["main"].body)
     ids = identify(mod["main"])
@@ -113,7 +116,12 @@ def onnx_source_lines(
         for var, binding in bound
         if isinstance(getattr(binding, "value", None), relax.TupleGetItem)
     }
-    return {one: told for one, told in by_binding(mod["main"], found).items() if one not in items}
+    lines = {one: told for one, told in by_binding(mod["main"], found).items() if one not in items}
+    last = {told: one for one, told in lines.items()}  # the result of each node is bound last
+    return {
+        one: (f"{words} → {output}" if output and last[words, output] == one else words, 0)
+        for one, (words, output) in lines.items()
+    }
 
 
 def _onnx_results(

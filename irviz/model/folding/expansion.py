@@ -284,6 +284,16 @@ def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expans
     return expansion.open(node_id) if is_part else expansion
 
 
+def reveal_container(tree: ContainerTree, expansion: Expansion, container: str) -> Expansion | None:
+    """Expand all containers around one, in their first copies; None if there is no such one."""
+    path = dict(_paths(tree.root, ())).get(container)
+    for around in (path or ())[:-1]:
+        expansion = expansion.open(around.id)
+        if around.copies > 1:
+            expansion = expansion.show_copy(around.id, 0)
+    return expansion if path else None
+
+
 def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
     """Return the corresponding nodes in the copies of the innermost repeat around a node.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
@@ -313,6 +314,24 @@ def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
         else:
             found[at] = node._replace(weights=tuple(held))
     return tuple(found[at] for at in sorted(found))
+
+
+_NAMED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
+
+
+@lru_cache(maxsize=16)  # a search needs them again with each key
+def group_nodes(tree: ContainerTree) -> tuple[Node, ...]:
+    """Return the layers, repeats and parts of a function as nodes, each before what is in it."""
+    found: list[Container] = []
+    left = [tree.root]
+    while left:
+        found.append(left.pop())
+        left += reversed(found[-1].inside)
+    return tuple(
+        _group_node(tree.bound, one, range(one.start, one.stop))
+        for one in found
+        if one.kind in _NAMED
+    )
 
 
 def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:

@@ -1,33 +1,33 @@
-"""Find the nodes of a graph by words.
+"""Find nodes and groups by words.
 
 The page searches a saved file by itself: `offline_search.ts` is tested with the same cases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from irviz.model.graph.graph import Graph, Node, NodeId
+from irviz.model.graph.graph import Node, NodeId, NodeKind
 
 MOST_FOUND = 200
 """The most nodes that are listed."""
 
 
 def search_nodes(
-    graph: Graph, words: str, notes: Mapping[NodeId, str] | None = None
+    nodes: Iterable[Node], words: str, notes: Mapping[NodeId, str] | None = None
 ) -> tuple[NodeId, ...]:
     """Return the nodes with every word in their names, type, layers, attributes or notes.
 
     Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`. Nodes
     whose name or callee is the first word come first, and inputs, such as the weights of a layer,
     after calls; of each, those whose name or callee starts with the word come before others.
-    Otherwise the order is that of the text.
+    Otherwise the order is that of `nodes`.
     """
     terms, notes = _terms(words), notes or {}
     if not terms:
         return ()
     found = []
-    for index, node in enumerate(graph.nodes):
+    for index, node in enumerate(nodes):
         text = _searched(search_text(node, notes.get(node.id, "")))
         if all(word in text for word in terms):
             found.append((_rank(text, terms[0]), index, node.id))
@@ -35,7 +35,13 @@ def search_nodes(
 
 
 def search_text(node: Node, note: str = "") -> str:
-    """Return what words are looked for in: name, callee and more, in lines."""
+    """Return what words are looked for in: name, callee and more, in lines.
+
+    A group has its name, its class and its layer.
+    """
+    if node.kind is NodeKind.GROUP:
+        name, _, kind = node.name.partition(" · ")
+        return "\n".join((name, kind or "group", dict(node.attributes).get("layer", "")))
     callee, operator = (one.removeprefix("relax.") for one in (node.callee, node.operator))
     layers = (".".join(part.name for part in layer) for layer in node.layers)
     attributes = (f"{name}={value}" for name, value in node.attributes)
@@ -43,8 +49,8 @@ def search_text(node: Node, note: str = "") -> str:
     return "\n".join(words)
 
 
-def with_match(line: str, text: str, words: str) -> str:
-    """Return the line of a node that was found, with the lines of its text that have other words.
+def other_matches(line: str, text: str, words: str) -> str:
+    """Return the lines of a node's text that have words which are not in what is shown of it.
 
     Args:
         line: What is shown of the node.
@@ -54,7 +60,7 @@ def with_match(line: str, text: str, words: str) -> str:
     shown = _searched(line)
     other = [word for word in _terms(words) if word not in shown]
     more = [one for one in text.split("\n") if any(word in _searched(one) for word in other)]
-    return "  ".join([line, *more])
+    return "  ".join(more)
 
 
 def _terms(words: str) -> list[str]:

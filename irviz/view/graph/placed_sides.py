@@ -404,6 +404,8 @@ def place_diff(
     assert after is not None
     sides = side_graphs(union_graph((before, after), (diff.nodes,)), expansion)
     marks = [side_marks(side, diff.nodes, is_before=not at) for at, side in enumerate(sides.sides)]
+    if not any(each.marks for each in marks):  # nothing stands out from what is pale
+        marks = [each._replace(unchanged=frozenset()) for each in marks]
     widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]
     union, placed = place_sides(sides, direction, widths=widths)
     along = [_routes(side) for side in sides.sides]

@@ -481,17 +481,17 @@ def test_results_that_nobody_uses_are_of_the_layer_that_makes_them():
     assert {one.layers[0][0].name for one in items} == {"bn1"}
 
 
-def test_a_node_tells_which_node_of_onnx_it_comes_from():
+def test_a_node_tells_which_node_of_onnx_it_comes_from_and_which_output_it_makes():
     gemm = helper.make_node("Gemm", ["x", "w", "b"], ["y"], "/fc/Gemm")
     nodes = [gemm, helper.make_node("Relu", ["y"], ["z"])]
-    ends = [helper.make_tensor_value_info(one, onnx.TensorProto.FLOAT, [2, 2]) for one in "xz"]
+    ends = [helper.make_tensor_value_info(one, onnx.TensorProto.FLOAT, [2, 2]) for one in "xyz"]
     own = [helper.make_tensor("w", onnx.TensorProto.FLOAT, [2, 2], [1] * 4)]
     own.append(helper.make_tensor("b", onnx.TensorProto.FLOAT, [2], [1] * 2))
     graph = helper.make_graph(nodes, "graph", ends[:1], ends[1:], own)
     session = irviz.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
     notes = source_notes(session.current, "main")
     bound = [node for node in session.graph().nodes if node.callee]
-    assert [notes[node.id] for node in bound] == ["Gemm /fc/Gemm"] * 2 + ["Relu z"]
+    assert [notes[node.id] for node in bound] == ["Gemm /fc/Gemm", "Gemm /fc/Gemm → y", "Relu z"]
     first, last = (session.history(node.id) for node in (bound[0], bound[-1]))
     assert "Gemm /fc/Gemm" in str(first)
     assert "Relu z" in str(last)

@@ -23,7 +23,8 @@ export function FunctionTable({ state }: { state: State }) {
   const words = useSignal("");
   const all = state.functions.value;
   const rows = foundFunctions(all, words.value);
-  const isKnown = all.some(({ changes }) => changes >= 0);
+  const isSame = all.every(({ changes }) => changes === 0);
+  const isKnown = !isSame && all.some(({ changes }) => changes >= 0);
   const { current, reference } = state.scene.value;
   const before = reference?.stage ?? state.current.value?.parent ?? "";
   const open = (row: FunctionRow | undefined) => {
@@ -32,6 +33,7 @@ export function FunctionTable({ state }: { state: State }) {
   return (
     <section class="irviz-function-table" aria-label="Functions of this stage">
       <p role="alert">{current?.error}</p>
+      {isSame && all.length ? <p>None of these differs from stage {before}.</p> : null}
       <p>
         <Instead state={state} names={current?.instead ?? []} />{" "}
         {reference && state.shows("script") ? (

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Host } from "./host";
-import { searchNodes, withMatch } from "./offline_search";
+import { otherMatches, searchNodes } from "./offline_search";
 import type {
   Details,
   Picture,
@@ -99,11 +99,19 @@ export function fileHost(recording: Recording): Host {
     const viewOf = (key: string) => views.get(recording.leads[key] ?? key);
     const view = viewOf(keyOf(asked));
     const alone = view ?? viewOf(keyOf({ ...asked, reference: "" }));
-    show(alone ?? unsaved(asked));
+    show((alone && withOpen(alone)) ?? unsaved(asked));
     if (alone && !view) {
       say(`Stages ${asked.reference} and ${asked.stage} were not saved as a pair.`, true);
     }
     return alone !== undefined;
+  }
+
+  /** Return the view of the same function in which what is open or closed now is so, too. */
+  function withOpen(view: RecordedView): RecordedView {
+    const { key, function: name } = view.scene;
+    const isSame = name === traits.scene.function;
+    const open = (one: ToggledView) => one.scene.key === key && one.container === container;
+    return (isSame && recording.toggled.find(open)) || view;
   }
 
   /** Return what is shown of a stage whose picture there was no room for: its text is there. */
@@ -160,11 +168,14 @@ export function fileHost(recording: Recording): Host {
     const nodes = [shown, ...names].flatMap((name) => {
       const key = keyOf({ function: name, stage, reference: "" });
       const found = searchNodes(recording.searched[key] ?? [], words);
-      return found.map((node) => ({ name, node }));
+      return found.map((one) => ({ ...one, function: name }));
     });
     const listed = nodes
       .slice(0, recording.mostFound)
-      .map(({ name, node }) => ({ function: name, node: node.node, line: withMatch(node, words) }));
+      .map(({ function: name, node, line, rest, text }) => {
+        const more = otherMatches(`${line} ${rest}`, text, words);
+        return { function: name, node, line, rest: `${rest}  ${more}`.trimEnd() };
+      });
     change("found", { words: words.trim(), nodes: listed, count: nodes.length, errors: [] });
   }
 

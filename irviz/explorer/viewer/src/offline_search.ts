@@ -1,4 +1,4 @@
-// Search for nodes in a saved file, as `model/graph/search_nodes.py` does it in a session.
+// Search for nodes and groups in a saved file, as `model/graph/search_nodes.py` does it in a session.
 
 import type { SearchedNode } from "./schema";
 
@@ -31,10 +31,10 @@ export function searchNodes(nodes: readonly SearchedNode[], words: string): Sear
     .map(({ node }) => node);
 }
 
-/** Return what is shown of a node that was found, with the lines of its text that have other words. */
-export function withMatch({ line, text }: SearchedNode, words: string): string {
+/** Return the lines of a node's text that have words which are not in what is shown of it. */
+export function otherMatches(line: string, text: string, words: string): string {
   const shown = searched(line);
   const other = termsOf(words).filter((word) => !shown.includes(word));
   const more = text.split("\n").filter((one) => other.some((word) => searched(one).includes(word)));
-  return [line, ...more].join("  ");
+  return more.join("  ");
 }

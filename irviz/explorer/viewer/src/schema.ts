@@ -261,11 +261,12 @@ export interface Details {
   history: HistoryStep[];
 }
 
-/** A node that was found. */
+/** A node or group that was found: its title in the picture and its layer, then the rest. */
 export interface FoundNode {
   function: string;
   node: string;
   line: string;
+  rest: string;
 }
 
 /** The first nodes that were found, of `count`. */
@@ -422,11 +423,12 @@ export interface ToggledView {
   container: string;
 }
 
-/** A node that can be found: words are looked for in `text`, and `line` is shown. */
+/** A node or group that can be found: words are looked for in `text`, the rest is shown. */
 export interface SearchedNode {
   node: string;
   text: string;
   line: string;
+  rest: string;
 }
 
 /** A session that was recorded for a file without a kernel: `traits` is how it is opened.

@@ -1,4 +1,4 @@
-// The search field, and the nodes that were found.
+// The search field, and the nodes and groups that were found.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
@@ -116,11 +116,13 @@ export function Search({ state }: { state: State }) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at.value}
-              title={one.line}
+              title={`${one.line} ${one.rest}`}
               onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
               onClick={() => choose(index)}
             >
-              <span>{one.line}</span>
+              <span>
+                {one.line} <i>{one.rest}</i>
+              </span>
               {one.function !== state.scene.value.function && <small>{one.function}</small>}
             </div>
           ))}

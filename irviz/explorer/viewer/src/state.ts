@@ -120,7 +120,7 @@ export interface State extends Shared {
   ask(message: ViewerMessage, buffers?: ArrayBuffer[]): void;
   /** The picture of a side, null where there is none. */
   picture(side: Side): Picture | null;
-  /** Select a node and bring it into the picture, whichever function it is in. */
+  /** Select a node or group and bring it into the picture, whichever function it is in. */
   reveal(functionName: string, node: string): void;
   /** Go back (-1) or forward (1) to what was looked at. */
   goBack(by: -1 | 1): void;
@@ -170,9 +170,13 @@ export function createState(host: Host, ended: AbortSignal): State {
   const select: State["select"] = (node, side = "current") =>
     set("selection", { node, side: node ? side : "current" });
   const picture: State["picture"] = (side) => shared.scene.value[side];
+  const wantedGroup = signal("");
   const reveal: State["reveal"] = (functionName, node) => {
     const scene = shared.scene.peek();
-    if (scene.function === functionName && scene.current?.nodes[node]) select(node);
+    if (scene.function === functionName && scene.current?.groups[node]) {
+      select("");
+      wantedGroup.value = node;
+    } else if (scene.function === functionName && scene.current?.nodes[node]) select(node);
     else ask({ action: "Reveal", function: functionName, node, stage: "" });
   };
 
@@ -279,7 +283,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     change,
     changeAt,
     centreGroup: signal(""),
-    wantedGroup: signal(""),
+    wantedGroup,
     wantsFit: signal(false),
     query: signal(shared.search.peek()),
     isHelpOpen: signal(false),

@@ -107,7 +107,7 @@ function Breadcrumb({ state }: { state: State }) {
               title={`The stage that is shown, ${stageName}`}
               class="irviz-crumb"
             >
-              <span>{isShort ? row.id : stageName}</span>
+              <span>{stageName}</span>
             </StageButton>
           </li>
         )}

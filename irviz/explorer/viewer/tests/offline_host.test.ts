@@ -41,7 +41,7 @@ const opened = (name: string, id: string, container: string): ToggledView => {
   return { ...base, container, scene: { ...base.scene, moved: [3, -4], current } };
 };
 const searched = (...names: string[]) =>
-  names.map((node) => ({ node, text: `${node}\nadd`, line: `${node}  add` }));
+  names.map((node) => ({ node, text: `${node}\nadd`, line: "add", rest: node }));
 const details = (key: string, node: string): Details => ({
   ...{ key, node, side: "current", value: `${key} ${node}`, code: "", history: [] },
 });
@@ -105,6 +105,21 @@ test("a comparison is shown where it was recorded, and else it is said that it w
   host.send({ action: "Compare", reference: "2" });
   assert.equal(host.get("scene").key, "main/1/");
   assert.match(host.get("status").words, /2 and 1 were not saved as a pair/);
+});
+
+test("what is open stays open beside another stage and in others, where that was recorded", () => {
+  const base = recording();
+  const beside = { ...view("main", "1", "0"), container: "+" };
+  const toggled = [...base.toggled, opened("main", "1", "+"), beside];
+  const host = fileHost({ ...base, toggled });
+  host.send({ action: "ToggleAll", opens: true });
+  host.send({ action: "Checkout", stage: "1", reference: null });
+  assert.ok(host.get("scene").current?.nodes["in +"]);
+  host.send({ action: "Compare", reference: "0" });
+  host.send({ action: "Compare", reference: "" });
+  assert.ok(host.get("scene").current?.nodes["in +"]);
+  host.send({ action: "Checkout", stage: "2", reference: null });
+  assert.equal(host.get("scene").key, "main/2/");
 });
 
 test("a view is another one where Python showed another one, which needs no words", () => {
@@ -194,11 +209,11 @@ test("nodes are found in every function of the stage, those of the shown one fir
   host.set("search", "add");
   const found = host.get("found");
   assert.deepEqual(
-    found.nodes.map((one) => [one.function, one.node, one.line]),
+    found.nodes.map((one) => [one.function, one.line, one.rest]),
     [
-      ["main", "a", "a  add"],
-      ["main", "b1", "b1  add"],
-      ["f", "b1", "b1  add"],
+      ["main", "add", "a"],
+      ["main", "add", "b1"],
+      ["f", "add", "b1"],
     ],
   );
   assert.deepEqual([found.words, found.count], ["add", 4]);

@@ -35,9 +35,9 @@ def test_a_node_says_what_it_is(viewer: Any) -> None:
 
 
 def test_operands_users_and_functions_are_links(viewer: Any) -> None:
-    viewer.fact("arguments").get_by_role("button", name="lv0", exact=True).click()
+    viewer.fact("arguments").get_by_role("button", name="linear0 lv0", exact=True).click()
     expect(viewer.title).to_have_text("lv0")
-    viewer.fact("used by").get_by_role("button", name="lv1", exact=True).click()
+    viewer.fact("used by").get_by_role("button", name="relu0 lv1", exact=True).click()
     expect(viewer.title).to_have_text("lv1")
     viewer.fact("callee").get_by_role("button", name="relu0", exact=True).click()
     crumbs = viewer.root.get_by_role("navigation", name="Where we are")

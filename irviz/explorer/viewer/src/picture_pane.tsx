@@ -97,6 +97,7 @@ function drive(
   const followed = signal<DrawnEdge | null>(null); // the edge that is pointed at
   let isMoving = false; // by the wheel or a drag: what comes below the pointer is not pointed at yet
   let passed: Pick<PointerEvent, "target" | "clientX" | "clientY"> | null = null;
+  let pointer: Pick<PointerEvent, "clientX" | "clientY"> | null = null; // where it was last
   let isEngaged = false; // the plain wheel zooms
   let hasSelected = false; // here, where it was seen
 
@@ -283,7 +284,8 @@ function drive(
     hidePointed();
     const words = picture ? wordsAt(picture, edge?.element ?? target) : "";
     const ends = picture && edge ? endsOf(picture, edge) : "";
-    if (!node && !words) return;
+    const isStill = clientX === pointer?.clientX && clientY === pointer.clientY;
+    if (isStill || (!node && !words)) return; // the picture moved, and not the pointer
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
       const part = (picture?.nodes.get(node) ?? (target as Element)).getBoundingClientRect();
@@ -294,6 +296,9 @@ function drive(
       pointed.value = { x: clientX - left, top: from, bottom: to, facts, ends, words };
     }, TOOLTIP_AFTER);
   };
+  listen("pointermove", ({ clientX, clientY }) => {
+    pointer = { clientX, clientY };
+  });
   listen("pointerover", ({ target, clientX, clientY, buttons, pointerType }) => {
     if (buttons || pointerType === "touch") return;
     const at = { target, clientX, clientY };

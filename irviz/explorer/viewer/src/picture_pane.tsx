@@ -306,7 +306,7 @@ function drive(
     else point(at);
   });
   listen("pointerleave", () => {
-    passed = null;
+    passed = pointer = null;
     hover("");
     followed.value = null;
     hidePointed();

@@ -189,29 +189,43 @@ def in_lanes(
     Graphviz draws them as waves.
     """
     flow = 1.0 if direction == "down" else -1.0
-    obstacles = np.array([*_rects(layout, sizes).values()]).reshape(-1, 4)
-    sides = [x for one in layout.frames.values() for x in (one.rect.left, one.rect.right)]
+    boxes = [*_rects(layout, sizes).values()]
+    frames = [one.rect for one in layout.frames.values()]
     routes, lanes = dict(layout.routes), list[Rect]()
-    sampled = {name: _sampled(routes[name]) for name, *_ in edges if name in routes}
-    for name, source, *_ in edges:
-        known = routes.get(name)
-        if known is None or len(known.points) < _LONG:
+    known = [(name, source) for name, source, *_ in edges if name in routes]
+    if len(known) > _MOST_IN_LANES:
+        return layout
+    sources = np.array([source for _, source in known])
+    sampled = [_sampled(routes[name]) for name, _ in known]
+    low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
+
+    def crossings(way: NDArray[np.float64], source: str) -> int:
+        is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
+        return sum(_times_crossed(way, sampled[at]) for at in np.flatnonzero(is_near))
+
+    for at, (name, source) in enumerate(known):
+        (start, *_, end), tip = routes[name].points, routes[name].tip
+        if len(routes[name].points) < _LONG or (end[1] - start[1]) * flow <= 0:
             continue
-        others = [sampled[one] for one, other, *_ in edges if other != source and one in sampled]
-        (start, *_, end), middle = known.points, float(np.median(sampled[name][:, 0]))
+        middle = float(np.median(sampled[at][:, 0]))
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+        top, bottom = min(above, below), max(above, below)
+        sides = [x for one in frames if one.top < bottom and one.bottom > top for x in one[::2]]
         side = min(sides, key=lambda one: abs(one - middle), default=math.inf)
-        is_near = abs(side - middle) < _BESIDE
-        for x in (side + _BESIDE, side - _BESIDE) if is_near else (middle,):
-            lane = Rect(x - _BEND, min(above, below), x + _BEND, max(above, below))
-            corners = (start[0], above), (x, above), (x, below), (end[0], below)
-            straight = Route(_rounded(start, *corners, end), known.tip)
-            if any(map(lane.overlaps, lanes)) or not _is_free(straight, obstacles):
+        beside = sorted((side + _BESIDE, side - _BESIDE), key=lambda one: abs(one - middle))
+        for x in beside if abs(side - middle) < _BESIDE else [middle]:
+            lane = Rect(x - _BEND, top, x + _BEND, bottom)
+            ends = (start[0], above), (end[0], below)
+            ways = [Rect(min(x, one), y - 1, max(x, one), y + 1) for one, y in ends]
+            if any(way.overlaps(box) for way in (lane, *ways) for box in boxes) or any(
+                map(lane.overlaps, lanes)
+            ):
                 continue
-            ways = sampled[name], _sampled(straight)
-            before, after = (sum(_times_crossed(way, one) for one in others) for way in ways)
-            if after <= before:
-                routes[name], sampled[name] = straight, ways[1]
+            straight = Route(_rounded(start, ends[0], (x, above), (x, below), ends[1], end), tip)
+            points = _sampled(straight)
+            if crossings(points, source) <= crossings(sampled[at], source):
+                routes[name], sampled[at] = straight, points
+                low[at], high[at] = points.min(0), points.max(0)
                 lanes.append(lane)
                 break
     return replace(layout, routes=routes)
@@ -266,6 +280,10 @@ def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.floa
     return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
 
 
+_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
+"""How far after its start, and before its end, a route turns to and from its lane."""
+_MOST_IN_LANES = 600
+"""The most routes among which lanes are looked for: more take seconds."""
 _LONG = 10
 """The points of a route of three curves, which leads past other rows."""
 _STRAIGHT = 0.35
@@ -535,7 +553,6 @@ def _at_origin(
 NODE_GAP, ROW_GAP = 18.0, 36.0
 _ARROW = 7.0
 _TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
-_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far a backward edge extends beyond its ends, and how far before a corner it turns."""
 _BESIDE = NODE_GAP / 2
 """The distance of a backward edge from the boxes beside it: the middle of a gap between two."""

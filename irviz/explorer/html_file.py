@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from irviz.errors import RunError
 from irviz.explorer import actions
-from irviz.explorer.pictures import graph_or_none, view_or_none
+from irviz.explorer.pictures import view_or_none
 from irviz.explorer.reducer import reduce
 from irviz.explorer.runner import Jobs
 from irviz.explorer.scene_data import scene_data, scene_key
@@ -335,9 +335,9 @@ def _searched(states: Iterable[State]) -> _Searched:
     """Return the groups and nodes of each stage by itself."""
     found: _Searched = {}
     for state in states:
-        graph = None if state.reference else graph_or_none(state.stage, state.function)
-        if graph is not None:
-            nodes = list(searched_nodes(state.stage, state.function).values())
+        known = {} if state.reference else searched_nodes(state.stage, state.function)
+        if known and not isinstance(known, Exception):
+            nodes = list(known.values())
             notes = source_notes(state.stage, state.function)
             texts = (search_text(node, notes.get(node.id, "")) for node in nodes)
             found[scene_key(state)] = [

@@ -181,7 +181,7 @@ def scene(state: State, side: Side) -> Scene:
     view = _view(state, side)
     tree, function = state.session.tree, state.function
     if stage.parent is not None and not stage.module.functions:
-        return Scene(stage, None, None, "No functions remain after this pass.")
+        return Scene(stage, None, None, "This stage has no functions left.")
     if drawable_functions(stage.module) and is_lost(tree, stage, function):
         lost = lost_function(tree, stage, function)
         return Scene(stage, None, None, lost.words, lost.instead)

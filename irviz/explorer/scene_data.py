@@ -277,7 +277,8 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
 
     def drawn_node(node: NodeId) -> Node | None:
         place = view.where(node)
-        return view.graph[place] if place and place in view.graph.index else None
+        shown = view.graph[place] if place and place in view.graph.index else None
+        return shown if shown and shown.kind is NodeKind.GROUP else None
 
     found: dict[str, schema.NodeFacts] = {}
     for shown in (*view.graph.nodes, *(weight for weight, _ in view.weights.values())):

@@ -299,7 +299,7 @@ class State:
         wanted_function: The function that the reader chose; a stage of another first module
             shows another.
         views: How each function is looked at, by its name, in all stages and in comparisons. What
-            is opened and a picture does not have is opened where another one has it.
+            is chosen for containers that a picture lacks applies to the pictures that have them.
         anchor: What was opened or closed last, which stays in its place on the page.
         selection: The selected node, in one of the two pictures.
         reference: The id of the stage in the second picture, "" for none.

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from irviz.explorer.pictures import graph_or_error, scene, view_or_none
+from irviz.explorer.pictures import scene, view_or_none
 from irviz.explorer.scene_data import scene_data, scene_key
 from irviz.explorer.script_data import block_lines, scripts
 from irviz.explorer.selected_node import (
@@ -22,14 +22,14 @@ from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_r
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents
-from irviz.model.folding.visible_graph import group_nodes
 from irviz.model.graph.graph import Node, NodeId, NodeKind
 from irviz.model.graph.search_nodes import MOST_FOUND, other_matches, search_nodes, search_text
 from irviz.model.runs.trace import NodeValue
 from irviz.session.bisect import Bisection
+from irviz.session.limited_operations import limited
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
-from irviz.session.stage_cache import graph_of, source_notes, tree_of
+from irviz.session.stage_cache import graph_of, groups_of, source_notes
 from irviz.transforms.recording import stage_times
 from irviz.transforms.stage import INITIAL, Stage
 from irviz.units import format_duration
@@ -223,11 +223,10 @@ def found_nodes(state: State) -> schema.Found:
     errors: list[str] = []
     shown = [state.function] if state.function in state.session.functions else []
     for function in (*shown, *others[:_MOST_SEARCHED]) if words else ():
-        graph = graph_or_error(state.stage, function)
-        if isinstance(graph, Exception):  # the other functions can be searched
-            errors.append(visible(f"{function!r} cannot be searched: {graph}"))
+        nodes = searched_nodes(state.stage, function)
+        if isinstance(nodes, Exception):  # the other functions can be searched
+            errors.append(visible(f"{function!r} cannot be searched: {nodes}"))
         else:
-            nodes = searched_nodes(state.stage, function)
             found = search_nodes(nodes.values(), words, source_notes(state.stage, function))
             matches += [(function, nodes[node_id]) for node_id in found]
     first = matches[:MOST_FOUND]
@@ -250,10 +249,14 @@ def found_nodes(state: State) -> schema.Found:
     }
 
 
-def searched_nodes(stage: Stage, function: str) -> dict[NodeId, Node]:
-    """Return what is found in a function, by id: groups, and then nodes."""
-    nodes = (*group_nodes(tree_of(stage, function)), *graph_of(stage, function).nodes)
-    return {node.id: node for node in nodes}
+def searched_nodes(stage: Stage, function: str) -> dict[NodeId, Node] | Exception:
+    """Return what is found in a function, by id: groups, and then nodes; or why nothing can be."""
+    try:
+        with limited("the search", stage):
+            nodes = (*groups_of(stage, function), *graph_of(stage, function).nodes)
+            return {node.id: node for node in nodes}
+    except Exception as failure:  # to be said where it would be shown
+        return failure
 
 
 def found_lines(nodes: Sequence[Node]) -> list[tuple[str, str]]:

@@ -30,8 +30,18 @@ from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tvmscript import Script, script, source_lines, source_words
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
+from irviz.model.folding.visible_graph import group_nodes
 from irviz.model.graph.flops import FlopsOfFunction, with_flops
-from irviz.model.graph.graph import Graph, Layer, NodeId, Resolution, call_path, grouped, inlined_id
+from irviz.model.graph.graph import (
+    Graph,
+    Layer,
+    Node,
+    NodeId,
+    Resolution,
+    call_path,
+    grouped,
+    inlined_id,
+)
 from irviz.model.graph.layers import LayersByNode, with_layers
 from irviz.model.loop_nest import LoopNest
 from irviz.model.matching.inlined_graph import (
@@ -299,6 +309,16 @@ def tree_of(stage: Stage, function: str) -> ContainerTree:
 def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
     """Return the containers of a function that was read now: hashing its graph takes long."""
     return container_tree(graph_of(stage, function))
+
+
+def groups_of(stage: Stage, function: str) -> tuple[Node, ...]:
+    """Return the layers, repeats and parts of a stage's function as nodes."""
+    return _groups(stage, function, reading_of(stage, function))
+
+
+@kept_by_stage
+def _groups(stage: Stage, function: str, _: Reading) -> tuple[Node, ...]:
+    return group_nodes(tree_of(stage, function))
 
 
 def array_of(stage: Stage, function: str, node_id: NodeId) -> NDArray[np.generic] | None:

@@ -79,7 +79,7 @@ def test_a_stage_without_a_function_says_so_in_the_pictures_place_and_the_next_o
     shown = explorer.canvas
     shown.selected = "y"
     explorer.choose("3")
-    check_failed(shown, "3", "No functions remain after this pass.")
+    check_failed(shown, "3", "This stage has no functions left.")
     assert explorer.state.session.current_id == "3"
     assert explorer.explorer.functions == []
     explorer.choose("1")
@@ -89,7 +89,7 @@ def test_a_stage_without_a_function_says_so_in_the_pictures_place_and_the_next_o
 
 def test_a_pass_that_leaves_no_function_makes_a_stage_that_says_so(explorer):
     explorer.explorer.session = explorer.state.session.apply(keep_nothing)
-    check_failed(explorer.canvas, "5", "No functions remain after this pass.")
+    check_failed(explorer.canvas, "5", "This stage has no functions left.")
     explorer.send(action="Undo")
     check_drawn(explorer.canvas, "0")
 
@@ -195,7 +195,7 @@ def test_a_stage_of_another_file_shows_a_function_that_it_has(explorer, modules)
 def test_a_stage_beside_one_that_cannot_be_drawn_is_drawn_without_marks(explorer):
     explorer.choose("3")
     explorer.compare("0")
-    check_failed(explorer.canvas, "3", "No functions remain")
+    check_failed(explorer.canvas, "3", "no functions left")
     check_drawn(explorer.other, "0")
     assert explorer.other.marked == []
 

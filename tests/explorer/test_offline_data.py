@@ -96,7 +96,7 @@ def test_a_stage_without_functions_says_so(modules: Any) -> None:
         record_in_steps(State.of(Session(modules.SameTwice).apply(keep_nothing).checkout("0")))
     )
     (empty,) = (one for one in scenes(recording) if one["key"] == "main/1/")
-    assert empty["current"]["error"] == "No functions remain after this pass."
+    assert empty["current"]["error"] == "This stage has no functions left."
 
 
 def details_of(recording: Any, scene: Any, side: str, node: str) -> Any:
@@ -252,7 +252,7 @@ def test_nodes_are_found_where_groups_leave_no_time(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take_all_time(*_: object) -> Generator[str, None, tuple[list[object], list[object]]]:
-        monkeypatch.setattr(html_file, "graph_or_none", lambda *_: None)
+        monkeypatch.setattr(html_file, "searched_nodes", lambda *_: TimeoutError("none is left"))
         yield "groups"
         return [], []
 

@@ -284,8 +284,3 @@ def _step(use: MemoryUse) -> str:
     assert use.peak_step is not None, "something runs"
     step = use.steps[use.peak_step]
     return step.name if step.node is None else f"{step.name}, which makes {step.node}"
-
-
-# --- bisection panel ---------------------------------------------------------------------------
-#
-# Find the first pass that makes results differ, a call slower, or its memory larger.

@@ -396,6 +396,11 @@ def _lines_html(lines: tuple[str, ...]) -> str:
     return str(render("status_lines", lines=shown or ["no inputs: the parameters are all given"]))
 
 
+# --- bisection panel ---------------------------------------------------------------------------
+#
+# Find the first pass that makes results differ, a call slower, or its memory larger.
+
+
 _CHECKS = (
     ("the results are equal", "values"),
     ("a call is not slower", "time"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
@@ -319,7 +318,6 @@ def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
 _NAMED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
 
 
-@lru_cache(maxsize=16)  # a search needs them again with each key
 def group_nodes(tree: ContainerTree) -> tuple[Node, ...]:
     """Return the layers, repeats and parts of a function as nodes, each before what is in it."""
     found: list[Container] = []

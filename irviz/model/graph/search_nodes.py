@@ -19,8 +19,8 @@ def search_nodes(
     """Return the nodes with every word in their names, type, layers, attributes or notes.
 
     Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`. Nodes
-    whose name or callee is the first word come first, and inputs, such as the weights of a layer,
-    after calls; of each, those whose name or callee starts with the word come before others.
+    whose name or callee is the first word come first, and nodes without a callee, such as weights,
+    after calls. Of each kind, those whose name or callee starts with the word come first.
     Otherwise the order is that of `nodes`.
     """
     terms, notes = _terms(words), notes or {}

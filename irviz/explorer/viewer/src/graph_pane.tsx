@@ -1,6 +1,6 @@
 // The graph of what is looked at, or the graphs of two stages that are compared.
 
-import { batch, effect, signal, untracked, useSignalEffect } from "@preact/signals";
+import { effect, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
@@ -10,11 +10,20 @@ import { Legend } from "./legend";
 import { groupAt, groupRects, newlyOpen } from "./open_groups";
 import type { DrawnPicture } from "./picture_index";
 import { PicturePane } from "./picture_pane";
-import { createPictureView, type PictureView, seenOf } from "./picture_view";
+import { createPictureView, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State, Viewport } from "./state";
-import { around, centre, filled, isInSight, nextViewport, type Rect, reveal } from "./viewport";
+import {
+  around,
+  centre,
+  filled,
+  fit,
+  isInSight,
+  nextViewport,
+  type Rect,
+  reveal,
+} from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
 const WIDE = 700; // px of the pane's width from which there is room for a legend, if it is high
@@ -173,13 +182,12 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
 /** Move a picture just enough to show the groups that were opened in it; tell whether any were. */
 function showOpened(state: State, view: PictureView, then: Scene, now: Scene): boolean {
   const [drawn, seen] = [view.picture.peek(), view.seen.peek()];
-  if (!then.current || !now.current || !drawn || !seen) return false;
+  if (!then.current || !now.current || !drawn || !seen || then.part !== now.part) return false;
   const outer = newlyOpen(then.current, now.current);
   if (outer.length > 1) {
-    batch(() => {
-      state.fitsAll.value = true; // all were opened: what was in the middle may be far away
-      state.viewport.value = null;
-    });
+    // all were opened: what was in the middle may be far away
+    const type = state.isLarge.peek() ? LARGE_TYPE : 1;
+    view.move(fit(drawn.frame, view.size.peek(), drawn.start, type, 0));
     return true;
   }
   const rects = groupRects(now.current, drawn.rects());

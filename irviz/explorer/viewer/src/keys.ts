@@ -126,7 +126,7 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Stages", keys: ["ArrowLeft", "ArrowRight"], words: "fold a pass; step through stages" },
   { part: "Stages", keys: ["F2"], words: "rename" },
   { part: "Stages", keys: ["Delete"], words: "drop, with what was made from it" },
-  { part: "Search", keys: ["Enter"], words: "to the node; then / Enter leads to the next" },
+  { part: "Search", keys: ["Enter"], words: "go to the node; / then Enter goes to the next" },
   { part: "Search", keys: ["Escape"], words: "close the list; then clear the words" },
   { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
   { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },

@@ -8,6 +8,7 @@ import type {
   Picture,
   RecordedView,
   Recording,
+  Scene,
   ToggledView,
   ViewerMessage,
   ViewerTraits,
@@ -110,8 +111,13 @@ export function fileHost(recording: Recording): Host {
   function withOpen(view: RecordedView): RecordedView {
     const { key, function: name } = view.scene;
     const isSame = name === traits.scene.function;
-    const open = (one: ToggledView) => one.scene.key === key && one.container === container;
-    return (isSame && recording.toggled.find(open)) || view;
+    const isOpen = ({ current }: Scene) => Object.hasOwn(current?.groups ?? {}, container);
+    const isAll = container === ALL_OPEN || container === ALL_CLOSED;
+    const isAsNow = (one: ToggledView) =>
+      one.scene.key === key &&
+      one.container === container &&
+      (isAll || isOpen(one.scene) === isOpen(traits.scene));
+    return (isSame && recording.toggled.find(isAsNow)) || view;
   }
 
   /** Return what is shown of a stage whose picture there was no room for: its text is there. */

@@ -24,7 +24,7 @@ export function groupsAround({ groups }: Groups, innermost: string): OpenGroup[]
 
 /** Return the open groups that were not open before, without those inside of one of them. */
 export function newlyOpen(before: Groups, now: Groups): string[] {
-  const isNew = ({ id }: OpenGroup) => !(id in before.groups);
+  const isNew = ({ id }: OpenGroup) => !Object.hasOwn(before.groups, id);
   const outermost = Object.keys(now.groups).map((id) => groupsAround(now, id).find(isNew)?.id);
   return [...new Set(outermost)].filter((id) => id !== undefined);
 }

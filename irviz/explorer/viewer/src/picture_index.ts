@@ -198,12 +198,13 @@ export function showPale(picture: DrawnPicture, ids: readonly string[]) {
 const nodeAt = (element: Element | null) =>
   element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
 
-/** What an event happened on. */
 interface Part {
   node: string;
   toggle: string;
   edge: DrawnEdge | null;
 }
+
+/** Return what an event happened on. */
 export function partAt(picture: DrawnPicture | null, target: EventTarget | null): Part {
   const element = target instanceof Element ? target : null;
   const node = nodeAt(element);

@@ -96,7 +96,8 @@ function drive(
   const marks = computed(() => view.picture.value && createMarks(view.picture.value));
   const followed = signal<DrawnEdge | null>(null); // the edge that is pointed at
   let isMoving = false; // by the wheel or a drag: what comes below the pointer is not pointed at yet
-  let passed: Pick<PointerEvent, "target" | "clientX" | "clientY"> | null = null;
+  type Passed = Pick<PointerEvent, "target" | "clientX" | "clientY"> & { isStill: boolean };
+  let passed: Passed | null = null;
   let pointer: Pick<PointerEvent, "clientX" | "clientY"> | null = null; // where it was last
   let isEngaged = false; // the plain wheel zooms
   let hasSelected = false; // here, where it was seen
@@ -114,7 +115,7 @@ function drive(
 
   run(() => {
     const [picture, drawnOver] = [view.picture.value, marks.value];
-    followed.value = null;
+    followed.value = passed = null;
     layer.replaceChildren(...(picture && drawnOver ? [picture.svg, drawnOver.svg] : []));
   });
   let settled: number | undefined;
@@ -276,7 +277,7 @@ function drive(
     const known = state.hovered.peek();
     if (known.node !== node || (node && known.side !== side)) state.hovered.value = { node, side };
   };
-  const point = ({ target, clientX, clientY }: NonNullable<typeof passed>) => {
+  const point = ({ target, clientX, clientY, isStill }: NonNullable<typeof passed>) => {
     const picture = view.picture.peek();
     const { node, edge } = partAt(picture, target);
     hover(node);
@@ -284,7 +285,6 @@ function drive(
     hidePointed();
     const words = picture ? wordsAt(picture, edge?.element ?? target) : "";
     const ends = picture && edge ? endsOf(picture, edge) : "";
-    const isStill = clientX === pointer?.clientX && clientY === pointer.clientY;
     if (isStill || (!node && !words)) return; // the picture moved, and not the pointer
     timer = window.setTimeout(() => {
       const { left, top } = element.getBoundingClientRect();
@@ -301,7 +301,8 @@ function drive(
   });
   listen("pointerover", ({ target, clientX, clientY, buttons, pointerType }) => {
     if (buttons || pointerType === "touch") return;
-    const at = { target, clientX, clientY };
+    const isStill = clientX === pointer?.clientX && clientY === pointer.clientY;
+    const at = { target, clientX, clientY, isStill };
     if (isMoving) passed = at;
     else point(at);
   });

@@ -173,7 +173,7 @@ export function createState(host: Host, ended: AbortSignal): State {
   const wantedGroup = signal("");
   const reveal: State["reveal"] = (functionName, node) => {
     const scene = shared.scene.peek();
-    if (scene.function === functionName && scene.current?.groups[node]) {
+    if (scene.function === functionName && Object.hasOwn(scene.current?.groups ?? {}, node)) {
       select("");
       wantedGroup.value = node;
     } else if (scene.function === functionName && scene.current?.nodes[node]) select(node);

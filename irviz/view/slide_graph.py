@@ -441,6 +441,7 @@ class _Panel:
             rect = Rect.at((left, top), size.width, size.height)
             line = svg.path("M", left, rect.centre[1], "L", left - _GAP, y, "L", start, y)
             _draw_leader(picture, line, self.theme)
+            svg.add(picture, "circle", cx=start, cy=y, r=3, fill=self.theme.line)
             draw_node(picture, node, rect, self.theme, self.words.overlay)
             self.shapes[node.id] = rect
             self._grow(rect)

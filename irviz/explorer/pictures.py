@@ -45,19 +45,13 @@ class Scene:
     instead: tuple[str, ...] = ()
 
 
-def graph_or_error(stage: Stage, function: str) -> Graph | Exception:
-    """Return the graph of a function, or why it cannot be read."""
+def graph_or_none(stage: Stage, function: str) -> Graph | None:
+    """Return the graph of a function, None if it cannot be read."""
     try:
         with limited("the graph", stage):
             return graph_of(stage, function)
-    except Exception as failure:  # to be said where it would be shown
-        return failure
-
-
-def graph_or_none(stage: Stage, function: str) -> Graph | None:
-    """Return the graph of a function, None if it cannot be read."""
-    graph = graph_or_error(stage, function)
-    return None if isinstance(graph, Exception) else graph
+    except Exception:  # which is said where it would be shown
+        return None
 
 
 @derived(

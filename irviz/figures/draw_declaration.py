@@ -318,7 +318,7 @@ class _Drawing:
                 is_roomy=shape.is_roomy,
                 has_input_types=shape.has_input_types,
             )
-            caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
+            caption = self._caption(at, language)
             graph = _with_names(graph, one.names)
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
@@ -326,7 +326,7 @@ class _Drawing:
         if one.target:
             made = executable_panel(self.session.stage(stages[-1]).module, one.target, self.theme)
             at = len(stages)
-            caption = in_language(one.captions[at], language) if at < len(one.captions) else ""
+            caption = self._caption(at, language)
             panels, arrows = [*panels, made._replace(caption=caption)], [*arrows, "tvm.compile"]
         return panels, arrows
 
@@ -360,6 +360,10 @@ class _Drawing:
         panels = numpy_panels(chosen.module, script, functions, hide, self.theme, shape.width)
         return panels, [None]
 
+    def _caption(self, at: int, language: str) -> str:
+        captions = self.declaration.captions
+        return in_language(captions[at], language) if at < len(captions) else ""
+
     def _loop_steps(self, language: str) -> Iterator[tuple[str, Figure]]:
         """Yield what became of the loop nest in the steps of the schedule."""
         one, steps = self.declaration, list(pairwise(self.session.lineage()))
@@ -368,8 +372,8 @@ class _Drawing:
         for number, (before, after) in enumerate(steps, start=1):
             if one.step in (0, number):
                 name = one.name if one.step else f"{one.name}-{number}"
-                title = one.captions[number - 1] if number <= len(one.captions) else one.title
-                yield name, self._loop_step(before, after, in_language(title, language), language)
+                title = self._caption(number - 1, language) or in_language(one.title, language)
+                yield name, self._loop_step(before, after, title, language)
 
     def _loop_step(self, before: str, after: str, title: str, language: str) -> Figure:
         one, session = self.declaration, self.session

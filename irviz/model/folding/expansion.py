@@ -5,7 +5,7 @@ The user chooses containers to expand; more are expanded while there is space.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from irviz.errors import NotFoundError
@@ -69,7 +69,7 @@ def expanded_containers(
     of it.
     """
     budget = _NodeBudget(tree)
-    paths = dict(_paths(tree.root, ()))
+    paths = dict(container_paths(tree.root, ()))
     for container_id in reversed(expansion.opened):
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
@@ -229,13 +229,13 @@ def _drawn_besides(tree: ContainerTree) -> int:
     return -tree.has_layers * sum(tree.bound.renamed(step) is not None for step in steps)
 
 
-def _paths(
-    container: Container, around: tuple[Container, ...]
+def container_paths(
+    container: Container, around: tuple[Container, ...] = ()
 ) -> Iterator[tuple[str, tuple[Container, ...]]]:
-    """Yield the id of every container, with the containers around it and itself."""
+    """Yield the id of every container, with those around it and itself, before what is in it."""
     for one in container.inside:
         yield one.id, (*around, one)
-        yield from _paths(one, (*around, one))
+        yield from container_paths(one, (*around, one))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,10 +275,8 @@ def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expans
     An element of a call's result is then a node of its own.
     """
     step = _step(tree, node_id)
-    for place in container_path(tree, step) if step is not None else ():
-        expansion = expansion.open(place.container.id)
-        if place.container.copies > 1:
-            expansion = expansion.show_copy(place.container.id, place.copy)
+    places = container_path(tree, step) if step is not None else ()
+    expansion = _opened(expansion, ((place.container, place.copy) for place in places))
     at = tree.bound.at.get(node_id)
     is_part = at is not None and tree.bound.renamed(at) is not None
     return expansion.open(node_id) if is_part else expansion
@@ -286,12 +284,17 @@ def reveal(tree: ContainerTree, expansion: Expansion, node_id: NodeId) -> Expans
 
 def reveal_container(tree: ContainerTree, expansion: Expansion, container: str) -> Expansion | None:
     """Expand all containers around one, in their first copies; None if there is no such one."""
-    path = dict(_paths(tree.root, ())).get(container)
-    for around in (path or ())[:-1]:
-        expansion = expansion.open(around.id)
-        if around.copies > 1:
-            expansion = expansion.show_copy(around.id, 0)
-    return expansion if path else None
+    path = dict(container_paths(tree.root)).get(container)
+    return _opened(expansion, ((around, 0) for around in path[:-1])) if path else None
+
+
+def _opened(expansion: Expansion, places: Iterable[tuple[Container, int]]) -> Expansion:
+    """Expand containers, and show these copies of them."""
+    for container, copy in places:
+        expansion = expansion.open(container.id)
+        if container.copies > 1:
+            expansion = expansion.show_copy(container.id, copy)
+    return expansion
 
 
 def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:

@@ -16,7 +16,7 @@ from irviz.model.folding.containers import (
     group_facts,
     with_parameters,
 )
-from irviz.model.folding.expansion import Expansion, expanded_containers
+from irviz.model.folding.expansion import Expansion, container_paths, expanded_containers
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     CALL_AND_OPERATOR_KINDS,
@@ -320,14 +320,9 @@ _NAMED = (RegionKind.LAYER, RegionKind.REPEAT, RegionKind.PART)
 
 def group_nodes(tree: ContainerTree) -> tuple[Node, ...]:
     """Return the layers, repeats and parts of a function as nodes, each before what is in it."""
-    found: list[Container] = []
-    left = [tree.root]
-    while left:
-        found.append(left.pop())
-        left += reversed(found[-1].inside)
     return tuple(
         _group_node(tree.bound, one, range(one.start, one.stop))
-        for one in found
+        for _, (*_, one) in container_paths(tree.root)
         if one.kind in _NAMED
     )
 

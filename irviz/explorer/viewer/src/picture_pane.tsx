@@ -277,7 +277,7 @@ function drive(
     const known = state.hovered.peek();
     if (known.node !== node || (node && known.side !== side)) state.hovered.value = { node, side };
   };
-  const point = ({ target, clientX, clientY, isStill }: NonNullable<typeof passed>) => {
+  const point = ({ target, clientX, clientY, isStill }: Passed) => {
     const picture = view.picture.peek();
     const { node, edge } = partAt(picture, target);
     hover(node);

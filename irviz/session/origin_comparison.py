@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from irviz.errors import RunError, error_summary
+from irviz.errors import error_summary
 from irviz.ir.module_functions import relax_function
 from irviz.model.runs.array_diff import scaled_tolerance
 from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
@@ -75,7 +76,7 @@ def _verdict(
     if on_progress is not None:
         on_progress(f"running {origin.name} for comparison")
     try:
-        expected = _run(origin, arguments, config, on_progress)
+        expected = _run(origin, arguments, 0, config, on_progress)
     except Exception as failure:  # whatever it is, the stage itself has run
         return OriginVerdict(origin.name, None, error_summary(failure))
     first = tuple(output[:1] for output in result.outputs)
@@ -86,23 +87,27 @@ def _verdict(
     verdict = OriginVerdict(origin.name, comparison)
     if not verdict.is_different:
         return verdict
-    remark = _first_difference(expected, state, stage, call, config, on_progress)
+    remark = ""
+    with contextlib.suppress(Exception):  # the verdict stands without it
+        recorded = _run(origin, arguments, _BUDGET, config, on_progress)
+        remark = _first_difference(recorded, state, stage, call, config, on_progress)
     return OriginVerdict(origin.name, comparison, remark)
 
 
 def _run(
     origin: Origin,
     arguments: Mapping[str, Array],
+    budget: int,
     config: RunConfig,
     on_progress: OnProgress | None,
 ) -> OriginRun:
     if not origin.is_isolated:
-        return origin.run(arguments, _BUDGET)
+        return origin.run(arguments, budget)
     memory = default_memory_limit() if config.memory is None else config.memory
     return RUNS.call(
         origin.run,
         arguments,
-        _BUDGET,
+        budget,
         seconds=config.seconds,
         memory=memory,
         on_progress=on_progress,
@@ -118,18 +123,14 @@ def _first_difference(
     on_progress: OnProgress | None,
 ) -> str:
     """Describe the first node whose value differs from the origin's; "" if none is known."""
-    request = TraceRequest(budget=_BUDGET)
-    try:
-        trace = run(
-            stage.module,
-            state.function,
-            call,
-            trace=request,
-            config=config,
-            on_progress=on_progress,
-        ).trace
-    except RunError:
-        return ""
+    trace = run(
+        stage.module,
+        state.function,
+        call,
+        trace=TraceRequest(budget=_BUDGET),
+        config=config,
+        on_progress=on_progress,
+    ).trace
     assert trace is not None, "it was requested"
     graph = inlined_graph(stage, state.function).graph
     pairs = {node: node for node in expected.trace.visits}

@@ -18,7 +18,7 @@ from irviz.ir.framework_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
 from irviz.loaders.models.imported_layers import place_words
-from irviz.loaders.models.torch_importer import ImportedProgram
+from irviz.loaders.models.torch_importer import Returned
 from irviz.loaders.models.torch_models import (
     ProgramOrigin,
     imported_program,
@@ -48,11 +48,6 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
     return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
 
 
-def program_of_pt2(content: bytes) -> ImportedProgram:
-    """Return the program in a .pt2 file as TVM imports it; raise LoadError."""
-    return imported_program(_read_pt2(content), "opaque")[0]
-
-
 @dataclass(frozen=True, eq=False)
 class Pt2Origin(Origin):
     """The program in a .pt2 file, which the worker reads again and runs.
@@ -66,8 +61,17 @@ class Pt2Origin(Origin):
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
-        """Read the file and run its program; raise RunError if it has been changed."""
-        return ProgramOrigin(program_of_pt2(self.file.read())).run(arguments, budget)
+        """Read the file and run its program; raise RunError if it has been changed.
+
+        It is decomposed and imported only if values of nodes are recorded: that takes longer than
+        the run.
+        """
+        program = _read_pt2(self.file.read())
+        names = {node.name for node in program.graph.find_nodes(op="placeholder")}
+        if not budget and arguments.keys() <= names:
+            return ProgramOrigin(program, {}, Returned.of(program)).run(arguments, 0)
+        imported, _ = imported_program(program, "opaque")
+        return ProgramOrigin.of(imported).run(arguments, budget)
 
     def value(self, outputs: Sequence[Array]) -> object:
         """Return outputs in dicts, lists and tuples as the program returns them."""

@@ -21,7 +21,7 @@ from irviz.loaders.loaded_model import (
     opaque_note,
 )
 from irviz.loaders.models.imported_layers import described
-from irviz.loaders.models.torch_importer import ImportedProgram, import_program
+from irviz.loaders.models.torch_importer import ImportedProgram, Returned, import_program
 from irviz.loaders.models.torch_opaque_calls import as_pairs, is_complex
 from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
@@ -86,7 +86,7 @@ def from_program(
     mod, weights = detach_weights(imported.module)
     params = {name: array.copy() for name, array in weights.items()}  # the model may be trained on
     examples = _by_name(mod, params, inputs or program.example_inputs)
-    origin = None if imported.opaque else ProgramOrigin(imported)
+    origin = None if imported.opaque else ProgramOrigin.of(imported)
     notes, layers = notes_of(imported, written), {"main": imported.layers}
     return Loaded(mod, params, examples, notes=notes, origin=origin, layers=layers)
 
@@ -244,17 +244,30 @@ def load_errors(failed: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class ProgramOrigin(Origin):
-    """A program in memory, whose weights may be replaced by arguments."""
+    """A program in memory, whose weights may be replaced by arguments.
 
-    imported: ImportedProgram
+    Attributes:
+        program: The program.
+        nodes: The nodes of its graph whose values are recorded, by the module's variables.
+        returned: The structure of what it returns.
+    """
+
+    program: torch.export.ExportedProgram
+    nodes: Mapping[str, Node]
+    returned: Returned
     name = "torch"
     is_isolated = False
+
+    @classmethod
+    def of(cls, imported: ImportedProgram) -> ProgramOrigin:
+        """Return an imported program."""
+        return cls(imported.program, imported.nodes, imported.returned)
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Run the program's graph node by node; raise RunError, naming the node, if one fails."""
         import torch
 
-        program, nodes = self.imported.program, self.imported.nodes
+        program, nodes = self.program, self.nodes
         ids = grouped((node.name, NodeId(variable)) for variable, node in nodes.items())
         recorder = ValueRecorder(budget)
 
@@ -287,7 +300,7 @@ class ProgramOrigin(Origin):
 
     def value(self, outputs: Sequence[Array]) -> object:
         """Return outputs in the structure of what the program returns."""
-        return self.imported.returned.value(outputs)
+        return self.returned.value(outputs)
 
 
 def _arguments(

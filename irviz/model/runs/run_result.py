@@ -255,7 +255,10 @@ class Origin(ABC):
 
     @abstractmethod
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
-        """Run it with the arguments of the module's parameters; `budget` is in bytes."""
+        """Run it with the arguments of the module's parameters.
+
+        `budget` is how many bytes of the nodes' values are kept; with 0 none may be recorded.
+        """
 
     def value(self, outputs: Sequence[Array]) -> object:  # noqa: ARG002 - others have a structure
         """Return the outputs of a case in the structure of what it returns, None if unknown."""

@@ -18,7 +18,7 @@ import irviz
 from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load, load_content
-from irviz.loaders.models import torch_importer
+from irviz.loaders.models import pt2_models, torch_importer
 from irviz.loaders.models.imported_layers import source_place
 from irviz.loaders.models.pt2_models import plain_archive
 from irviz.view.graph.node_labels import layers_label
@@ -637,6 +637,18 @@ def test_a_pt2_file_is_compared_with_torch_in_the_worker_once_it_is_trusted(
 
 
 # --- .pt2 --------------------------------------------------------------------------------------
+
+
+def test_a_pt2_file_runs_for_the_comparison_without_a_second_import(saved, monkeypatch):
+    loaded = load_content(saved, "model.pt2")
+    monkeypatch.delattr(pt2_models, "imported_program")
+    double = {name: value * 2 for name, value in loaded.params.items()}
+    (once,), (twice,) = (
+        loaded.origin.run({"input": X.numpy(), **params}, 0).outputs
+        for params in (loaded.params, double)
+    )
+    close(once, perceptron()(X))
+    assert not np.allclose(once, twice)
 
 
 def test_a_pt2_file_opens_with_its_weights(saved, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import html
 import json
 import os
 import secrets
@@ -79,7 +80,7 @@ def serve(
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
         started(what, port, name, function, missing, is_new=is_new) as (process, url),
-        _redirecting_file(url) as page,
+        _redirecting_file(url, what) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if place == "window" or (place == "any" and has_webview()):
@@ -100,20 +101,31 @@ def serve(
         raise ServeError(f"the page's server ended with code {process.returncode}")
 
 
+_REDIRECTION = """<!doctype html>
+<html lang="en" style="color-scheme: light dark; font: 14px system-ui, sans-serif">
+<meta charset="utf-8"><meta http-equiv="refresh" content="0; url={url}">
+<title>{name}</title><p role="status">Opening {name} …</p>
+"""
+
+
 @contextlib.contextmanager
-def _redirecting_file(url: str) -> Iterator[Path]:
+def _redirecting_file(url: str, what: str) -> Iterator[Path]:
     """Yield a file that redirects to an address, so that its token is on no command line.
 
-    Only this user may read the file and its folder. It is in the user's data folder if that can
-    be used, because a sandboxed browser may have no /tmp.
+    A browser shows it until the server answers, so it says what is being opened. Only this user may
+    read the file and its folder. It is in the user's data folder if that can be used, because a
+    sandboxed browser may have no /tmp.
     """
+    name = "irviz" if what in (DEMO, START) else Path(what).name
     data = None
     with contextlib.suppress(OSError):
         data = private_folder(platformdirs.user_data_path("irviz"))
     with tempfile.TemporaryDirectory(dir=data, ignore_cleanup_errors=True) as folder:
         page = Path(folder, "irviz.html")
-        with os.fdopen(os.open(page, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
-            file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={url}">')
+        with os.fdopen(os.open(page, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(
+                _REDIRECTION.format(url=url, name=html.escape(name)).encode(errors="replace")
+            )
         yield page
 
 

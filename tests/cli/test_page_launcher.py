@@ -265,7 +265,9 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
 
 @pytest.mark.usefixtures("quick_server")
 @pytest.mark.parametrize("has_folder", [True, False])
-def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monkeypatch, has_folder):
+def test_the_browser_gets_a_file_for_the_user_alone_which_says_what_is_opened(
+    tmp_path, monkeypatch, has_folder
+):
     data = tmp_path if has_folder else Path("/dev/null/irviz")
     monkeypatch.setattr(serving.platformdirs, "user_data_path", lambda _: data)
     opened = []
@@ -278,11 +280,12 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(tmp_path, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving.webbrowser, "open", open_browser)
-    serve(START, place="browser")
+    serve("models/<b>.onnx", place="browser")
     [(address, modes, text)] = opened
     assert "token" not in address
     assert modes == [0o600, 0o700]
     assert re.search(r"url=http://127.0.0.1:\d+/\?token=\S{32}", text)
+    assert "Opening &lt;b&gt;.onnx …" in text
     assert list(tmp_path.iterdir()) == []
 
 

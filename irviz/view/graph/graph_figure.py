@@ -86,8 +86,6 @@ def graph_svg(
         pale = changes.nodes.unchanged.union(dimmed)
         draw_scene(picture, graph, scene, theme, overlay, pale, changes.edges)
         draw_marks(picture, scene, changes, theme)
-    if openable is not None:
-        _draw_signs(picture, graph, scene, theme, openable)
     if overlay:
         bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
@@ -96,6 +94,8 @@ def graph_svg(
             drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
             _dim(drawn, is_pale=node_id in dimmed)
         draw_overlay_legend(picture, overlay, (0, below), theme)
+    if openable is not None:
+        _draw_signs(picture, graph, scene, theme, openable)
     return svg.svg_text(root)
 
 

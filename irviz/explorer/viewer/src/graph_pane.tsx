@@ -149,7 +149,8 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   // when the pictures are in the page, which their effects see to
   requestAnimationFrame(() => {
     // what is selected may go out of sight for a group that the reader has just opened
-    if (isOther || !showOpened(state, views.current, then, now)) keepInSight(state, views, fresh);
+    if (isOther || !showOpened(state, views.current, then, now))
+      keepInSight(state, views, viewport ? [] : fresh);
     if (isOther && now.reference) showChanges(state, views, changesOf(state, views));
   });
   const isStep = isOther && then.function === now.function && !then.reference && !now.reference;

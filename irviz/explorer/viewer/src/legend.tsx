@@ -25,18 +25,6 @@ export function Legend({ state }: { state: State }) {
   if (!legend.length) return null;
   return (
     <>
-      <button
-        type="button"
-        class="irviz-button"
-        aria-expanded={isOpen.value}
-        aria-controls={id}
-        style={{ visibility: isCut.value ? "visible" : "hidden" }}
-        onClick={() => {
-          isOpen.value = !isOpen.value;
-        }}
-      >
-        Legend
-      </button>
       <ul ref={element} id={id} class={isOpen.value ? "irviz-legend irviz-open" : "irviz-legend"}>
         {legend.map(({ sample, words }) => (
           <li key={words}>
@@ -51,6 +39,18 @@ export function Legend({ state }: { state: State }) {
           </>
         ) : null}
       </ul>
+      <button
+        type="button"
+        class="irviz-button"
+        aria-expanded={isOpen.value}
+        aria-controls={id}
+        style={{ visibility: isCut.value ? "visible" : "hidden" }}
+        onClick={() => {
+          isOpen.value = !isOpen.value;
+        }}
+      >
+        Legend
+      </button>
     </>
   );
 }

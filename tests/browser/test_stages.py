@@ -119,7 +119,9 @@ def test_what_stays_in_the_next_stage_stays_in_its_place(offline: Any) -> None:
     pane, zoom = viewer.picture().bounding_box(), viewer.zoom.inner_text()
     middle = pane["y"] + pane["height"] / 2
     boxes = {name: viewer.node(name).bounding_box() for name in ("lv", "lv1", "lv2", "lv3", "lv4")}
-    nearest = min(boxes, key=lambda name: abs(boxes[name]["y"] + boxes[name]["height"] / 2 - middle))
+    nearest = min(
+        boxes, key=lambda name: abs(boxes[name]["y"] + boxes[name]["height"] / 2 - middle)
+    )
     viewer.picture().focus()
     offline.page.keyboard.press("Alt+ArrowRight")
     expect(viewer.current_stage).to_contain_text("LegalizeOps")

@@ -43,7 +43,14 @@ export function GraphPane({ state }: { state: State }) {
   useSignalEffect(() => showChange(state, views));
   useSignalEffect(() => {
     views.current.size.value; // a pane that becomes smaller shows less
-    requestAnimationFrame(() => keepInSight(state, views));
+    requestAnimationFrame(() => {
+      const viewport = state.viewport.peek();
+      if (state.isComparing.peek() && viewport && viewport === unchosen.get(state)) {
+        state.viewport.value = null; // what was shown of the changes is elsewhere now
+        showChanges(state, views, changesOf(state, views));
+      }
+      keepInSight(state, views);
+    });
   });
   useEffect(() => followGroups(state, views.current), [state, views]);
   const scene = state.scene.value;

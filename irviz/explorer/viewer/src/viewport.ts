@@ -181,12 +181,6 @@ export function around(rects: readonly Rect[]): Rect | null {
   return { x, y, width: right - x, height: bottom - y };
 }
 
-const ALIKE = 0.1; // of the width, and height, by which pictures of one layout may differ
-
-const areAlike = (a: Size, b: Size) =>
-  Math.abs(a.width - b.width) <= ALIKE * a.width &&
-  Math.abs(a.height - b.height) <= ALIKE * a.height;
-
 /** What a picture is of, how large it is, and what is seen of it where it is fitted. */
 interface Shown {
   key: string;
@@ -217,8 +211,7 @@ export function nextViewport(
     return isStill && !dx && !dy ? viewport : kept;
   }
   const begins = after.isPair && !before.isPair; // each pane has half the room
-  if (before.function !== after.function || begins) return null;
-  if (!moved.length) return viewport && areAlike(before.frame, frame) ? viewport : null;
+  if (before.function !== after.function || begins || !moved.length) return null;
   if (viewport) return kept;
   const isSmall = seen.scale < Math.min(fitted.scale, NEARLY * LEGIBLE);
   if (isSmall || before.isPair !== after.isPair) return null;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median_low
 from typing import Any
 
 from irviz.explorer.pictures import scene, view_or_none
@@ -137,20 +136,14 @@ def _kind(kind: str) -> str:
 
 
 def moved(state: State, before: State) -> list[float]:
-    """Return how far the anchor moved since the last picture, [] if there is none.
-
-    The anchor is what was expanded or collapsed, or, in another stage, most of the shared nodes.
-    """
+    """Return how far what was expanded or collapsed moved, [] in another scene."""
     drawn = [scene(one, "current").figure for one in (before, state)]
-    if state.function != before.function or drawn[0] is None or drawn[1] is None:
+    if scene_key(state) != scene_key(before) or drawn[0] is None or drawn[1] is None:
         return []
-    first, last = (figure.places for figure in drawn if figure is not None)
-    if scene_key(state) == scene_key(before):
-        kept = [state.anchor] if state.anchor in first and state.anchor in last else []
-    else:
-        kept = [one for one in first if one in last]
-    distances = [(last[one][0] - first[one][0], last[one][1] - first[one][1]) for one in kept]
-    return [median_low(axis) for axis in zip(*distances, strict=True)]
+    places = [figure.places.get(state.anchor) for figure in drawn if figure is not None]
+    if places[0] is None or places[1] is None:
+        return []
+    return [to - start for start, to in zip(*places, strict=True)]
 
 
 @derived(lambda state: (state.preview, view_or_none(state, "current")))

@@ -77,6 +77,7 @@ from irviz.session.stage_cache import (
 )
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
+from irviz.units import first_names
 
 
 def diff_stages(tree: StageTree, before: str, after: str, function: str = "") -> ModuleDiff:
@@ -152,7 +153,8 @@ def _function_diffs(
     by_name = frozenset(_entries(first.module) & _entries(last.module))
     fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
-        known = ", ".join(map(repr, {**fingerprints[0], **fingerprints[1]})) or "none"
+        names = [*map(repr, {**fingerprints[0], **fingerprints[1]})]
+        known = first_names(names, 3) or "none"
         raise NotFoundError(f"neither module has a function {function!r}; they have {known}")
     wanted = _with_callees(stages, pairs, function) if function else list(pairs.pairs)
     compared = _compare_functions(stages, pairs, wanted, fingerprints)

@@ -36,7 +36,7 @@ class Shown:
 
     def sign(self, container: str) -> Locator:
         """The + or − of a container."""
-        drawn = f"svg.irviz:not(.irviz-marks) .toggle[data-toggle='{container}']"
+        drawn = f".toggle[data-toggle='{container}']"
         return self.picture().locator(drawn).first
 
     def click(self, name: str, side: str = "current", **options: Any) -> None:

@@ -370,16 +370,20 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
     expect(overview).to_be_hidden()
 
 
-def test_the_legend_names_what_is_in_the_picture_alone(viewer: Any) -> None:
-    toggle = viewer.root.locator(".irviz-graph-foot").get_by_role("button", name="Legend")
-    expect(viewer.zoom).not_to_have_text("")  # it is known whether there is room for it
-    if toggle.get_attribute("aria-expanded") == "false":
-        toggle.click()
+def test_the_legend_names_what_is_in_the_picture_and_takes_no_height_from_it(
+    offline: Any, viewer: Any
+) -> None:
     legend = viewer.root.locator(".irviz-legend li")
     expect(legend).to_have_count(2)
     assert set(legend.all_inner_texts()) == {"parameter", "call_dps_packed"}
-    toggle.click()
-    expect(legend).to_have_count(0)
+    viewer.click("lv1")
+    expect(legend).to_have_count(4)  # the edges of what is selected, too
+    offline.page.set_viewport_size({"width": 640, "height": 900})
+    expect(legend.last).not_to_be_in_viewport()
+    before = viewer.picture().bounding_box()
+    viewer.root.locator(".irviz-graph-foot").get_by_role("button", name="Legend").click()
+    expect(legend.last).to_be_in_viewport(ratio=1)
+    assert viewer.picture().bounding_box() == before
 
 
 def test_what_can_be_done_with_a_node_is_a_menu_of_the_right_button(lab: Any, live: Any) -> None:

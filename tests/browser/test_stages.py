@@ -114,6 +114,24 @@ def test_what_a_step_added_is_emphasised(offline: Any) -> None:
     expect(viewer.picture().locator(".irviz-mark-new .irviz-outline").first).to_be_attached()
 
 
+def test_what_stays_in_the_next_stage_stays_in_its_place(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.Session(stack(3)), 'LegalizeOps').checkout('0')")
+    pane, zoom = viewer.picture().bounding_box(), viewer.zoom.inner_text()
+    middle = pane["y"] + pane["height"] / 2
+    boxes = {name: viewer.node(name).bounding_box() for name in ("lv", "lv1", "lv2", "lv3", "lv4")}
+    nearest = min(
+        boxes, key=lambda name: abs(boxes[name]["y"] + boxes[name]["height"] / 2 - middle)
+    )
+    viewer.picture().focus()
+    offline.page.keyboard.press("Alt+ArrowRight")
+    expect(viewer.current_stage).to_contain_text("LegalizeOps")
+    assert viewer.zoom.inner_text() == zoom
+    before, after = boxes[nearest], viewer.node(nearest).bounding_box()
+    for start, length in (("x", "width"), ("y", "height")):
+        moved = after[start] + after[length] / 2 - before[start] - before[length] / 2
+        assert abs(moved) < 1, nearest
+
+
 def test_a_stage_is_renamed_with_the_keyboard_and_its_name_is_text(lab: Any) -> None:
     viewer = lab.show("fused")
     viewer.stage("FuseOps").click()

@@ -139,12 +139,14 @@ HOSTILE = {
 }  # fmt: skip
 KNOWN = ["svg", "g", "title", "path", "rect", "circle", "ellipse", "polygon", "text"]
 LEFT = """() => [...document.querySelectorAll(
-    ".irviz-canvas-layer > svg:not(.irviz-marks), .irviz-canvas-layer > svg:not(.irviz-marks) *")]
+    ".irviz-canvas-layer > svg:not(.irviz-marks), .irviz-canvas-layer > svg:not(.irviz-marks) *, " +
+    ".signs, .signs *")]  // which are above the marks
     .filter(part => !part.closest(".irviz-reach"))  // which the viewer adds
     .map(part => ({
     name: part.localName,
     space: part.namespaceURI,
-    attributes: Object.fromEntries([...part.attributes].map(one => [one.name, one.value])),
+    attributes: Object.fromEntries([...part.attributes].map(one => [one.name, one.value])
+        .filter(([name]) => name !== "transform" || !part.matches(".signs"))),
 }))"""
 
 

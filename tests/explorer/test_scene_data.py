@@ -283,6 +283,11 @@ def test_the_legend_says_what_edges_between_copies_mean(modules: Any) -> None:
     assert "to the next copy" not in words(after(session, actions.ToggleAll(False)))
 
 
+def test_signs_that_open_groups_are_above_the_outlines_of_changes(fused: Session) -> None:
+    svg = after(fused, actions.Compare("0"))["current"]["svg"]
+    assert svg.rindex('<g class="change ') < svg.index('<g class="signs"')
+
+
 def test_a_sample_in_the_legend_is_a_picture_without_a_ground(fused: Session) -> None:
     legend = after(fused, actions.Compare("0"))["legend"]
     assert legend

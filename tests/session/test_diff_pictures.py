@@ -277,8 +277,8 @@ def test_a_collapsed_layer_tells_what_it_holds_in_each_stage_and_what_became_of_
     before, after = svg.split('class="side after"')
     assert "each: add, tir_tanh, tir_exp<" in before
     assert "each: add, tir_tanh, tir_exp, …<" in after
-    assert "⊂60<" in before
-    assert "⊂180<" in after
+    assert "⊂60 split<" in before
+    assert "⊂180 split<" in after
     assert "one became several" in after
 
 

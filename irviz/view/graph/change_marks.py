@@ -121,10 +121,12 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
             continue
         if side.shown.get(shown) != shown:  # a group
             signs = [f"{sign}{changed[sign]}" for sign in LEGEND if sign in changed]
+            words = [f"{changed[sign]:,} {LEGEND[sign][1]}" for sign in LEGEND if sign in changed]
             kinds = {LEGEND[sign][0] for sign in changed}
-            found[shown] = ChangeMark(
-                kinds.pop() if len(kinds) == 1 else "changed", " ".join(signs)
-            )
+            kind = kinds.pop() if len(kinds) == 1 else "changed"
+            word = "split" if _SPLIT_SIGN in changed else kind
+            text = " ".join(signs if len(signs) > 1 else [*signs, word])
+            found[shown] = ChangeMark(kind, text, "Inside: " + ", ".join(words))
     unchanged = frozenset(one for one, count in counts.items() if not _without(count))
     return SideMarks(found, unchanged)
 

@@ -81,10 +81,10 @@ def graph_svg(
     )
     picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
     if changes is None:
-        draw_scene(picture, graph, scene, theme, openable, overlay, dimmed)
+        draw_scene(picture, graph, scene, theme, overlay, dimmed)
     else:
         pale = changes.nodes.unchanged.union(dimmed)
-        draw_scene(picture, graph, scene, theme, openable, overlay, pale, changes.edges)
+        draw_scene(picture, graph, scene, theme, overlay, pale, changes.edges)
         draw_marks(picture, scene, changes, theme)
     if overlay:
         bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
@@ -94,6 +94,8 @@ def graph_svg(
             drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
             _dim(drawn, is_pale=node_id in dimmed)
         draw_overlay_legend(picture, overlay, (0, below), theme)
+    if openable is not None:
+        _draw_signs(picture, graph, scene, theme, openable)
     return svg.svg_text(root)
 
 
@@ -102,7 +104,6 @@ def draw_scene(
     graph: Graph,
     scene: SceneGeometry,
     theme: Theme,
-    openable: Collection[str] | None = None,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
     edge_changes: Mapping[int, str] | None = None,
@@ -127,7 +128,7 @@ def draw_scene(
         is_removed = change == "removed"
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
-    _draw_nodes(picture, graph, scene, theme, openable, overlay, pale)
+    _draw_nodes(picture, graph, scene, theme, overlay, pale)
     for index, frame in scene.frames.items():  # above the edges that cross the titles
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
@@ -136,9 +137,6 @@ def draw_scene(
         draw_cluster_title(group, frame, title, colour, theme)
         if whole and title != whole:
             svg.add_tooltip(group, whole)
-        region = graph.regions[index].id
-        if openable is not None and region:
-            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
     if scene.output:
         draw_output(picture, scene.output, theme)
 
@@ -157,13 +155,11 @@ def _draw_nodes(
     graph: Graph,
     scene: SceneGeometry,
     theme: Theme,
-    openable: Collection[str] | None,
     overlay: Overlay | None,
     pale: Collection[str],
 ) -> None:
     """Draw each node below the label of its value, and with its markers."""
     effects = effect_numbers(graph)
-    layers = {} if openable is None else {call: layer for layer, call in scene.lone.items()}
     for node in graph.nodes:
         if node.id in scene.used:
             outlet = scene.outlet(node.id)
@@ -176,10 +172,26 @@ def _draw_nodes(
             draw_effect_number(group, effects[node.id], rect, theme)
         if mark and mark.is_flagged:
             draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
+
+
+def _draw_signs(
+    picture: ElementTree.Element,
+    graph: Graph,
+    scene: SceneGeometry,
+    theme: Theme,
+    openable: Collection[str],
+) -> None:
+    """Draw what opens and closes something, above all that could hide it."""
+    group = add(picture, "g", "signs")
+    layers = {call: layer for layer, call in scene.lone.items()}
+    for node in graph.nodes:
         if node.id in layers:
             draw_toggle(group, layers[node.id], scene.toggles[node.id], theme, is_open=True)
-        elif node.id in (openable or ()):
+        elif node.id in openable:
             draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
+    for region in (graph.regions[index].id for index in scene.frames):
+        if region:
+            draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
 
 
 def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:

@@ -447,7 +447,9 @@ def draw_cluster_title(
 ) -> None:
     """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
     svg.add_rect(parent, cluster_title_rect(frame, title), fill=theme.block_fill)
-    svg.add_text(parent, title, _position(frame), node_labels.VALUE_SIZE, colour, "start")
+    halo = {"paint_order": "stroke", "stroke": theme.block_fill, "stroke_width": "3"}
+    size = node_labels.VALUE_SIZE
+    svg.add_text(parent, title, _position(frame), size, colour, "start", **halo)  # also enlarged
 
 
 def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:

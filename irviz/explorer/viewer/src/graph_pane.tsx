@@ -1,7 +1,7 @@
 // The graph of what is looked at, or the graphs of two stages that are compared.
 
 import { effect, signal, untracked, useSignalEffect } from "@preact/signals";
-import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useAwaitedStage } from "./awaited_stage";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
@@ -10,7 +10,7 @@ import { Legend } from "./legend";
 import { groupAt, groupRects, newlyOpen } from "./open_groups";
 import type { DrawnPicture } from "./picture_index";
 import { PicturePane } from "./picture_pane";
-import { createPictureView, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
+import { createPictureView, fittedOf, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
 import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State, Viewport } from "./state";
@@ -20,20 +20,18 @@ import {
   filled,
   fit,
   isInSight,
+  movedBy,
   nextViewport,
   type Rect,
   reveal,
 } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
-const WIDE = 700; // px of the pane's width from which there is room for a legend, if it is high
 const FRAME = 20; // units between the frame of a group and the nodes in it
-const HIGH = 520; // px of the pane's height from which there is
 
 type Views = Record<Side, PictureView>;
 
 export function GraphPane({ state }: { state: State }) {
-  const element = useRef<HTMLElement>(null);
   const views: Views = useMemo(
     () => ({
       reference: createPictureView(state, "reference"),
@@ -41,32 +39,27 @@ export function GraphPane({ state }: { state: State }) {
     }),
     [state],
   );
-  const hasLegend = useMemo(() => signal<boolean | null>(null), []);
-  useEffect(() => {
-    if (!element.current) return;
-    const observer = new ResizeObserver(([entry]) => {
-      if (!entry) return;
-      const { width, height } = entry.contentRect;
-      hasLegend.value ??= width >= WIDE && height >= HIGH;
-    });
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, [hasLegend]);
   useEffect(() => followScenes(state, views), [state, views]);
   useSignalEffect(() => showChange(state, views));
   useSignalEffect(() => {
     views.current.size.value; // a pane that becomes smaller shows less
-    requestAnimationFrame(() => keepInSight(state, views));
+    requestAnimationFrame(() => {
+      const viewport = state.viewport.peek();
+      if (state.isComparing.peek() && viewport && viewport === unchosen.get(state)) {
+        state.viewport.value = null; // what was shown of the changes is elsewhere now
+        showChanges(state, views, changesOf(state, views));
+      }
+      keepInSight(state, views);
+    });
   });
   useEffect(() => followGroups(state, views.current), [state, views]);
-  const legendId = useId();
   const scene = state.scene.value;
   const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
   const isOutdated = useAwaitedStage(state) !== undefined;
   const isLost = isFunctionLost(scene) && state.functions.value.length > 0;
   return (
-    <section ref={element} class="irviz-graph-pane" aria-label="Graph">
+    <section class="irviz-graph-pane" aria-label="Graph">
       {scene.reference && !isLost ? (
         <div class="irviz-graph-head">
           <ChangeBar state={state} />
@@ -83,22 +76,7 @@ export function GraphPane({ state }: { state: State }) {
       </div>
       <div class="irviz-graph-foot">
         <ZoomBar state={state} view={views.current} />
-        {scene.legend.length ? (
-          <button
-            type="button"
-            class="irviz-button"
-            aria-expanded={hasLegend.value === true}
-            aria-controls={legendId}
-            onClick={() => {
-              hasLegend.value = !hasLegend.value;
-            }}
-          >
-            Legend
-          </button>
-        ) : null}
-        {scene.legend.length && hasLegend.value ? (
-          <Legend entries={scene.legend} id={legendId} />
-        ) : null}
+        <Legend state={state} />
         {colour ? <span class="irviz-hint">coloured by {colour.label}</span> : null}
       </div>
     </section>
@@ -136,8 +114,8 @@ interface Looked {
 
 /** Kept while a viewer shows the text alone, and has no pane of this kind. */
 const lookedAt = new WeakMap<State, Looked>();
-/** Where changes were shown that the reader did not go to: other pictures are fitted again. */
-const shownChanges = new WeakMap<State, Viewport>();
+/** What the reader did not choose to see: what was shown of a change, or stayed in its place. */
+const unchosen = new WeakMap<State, Viewport>();
 
 /** Keep what is looked at in its place when the scene changes, and show what is new in it. */
 const followScenes = (state: State, views: Views) =>
@@ -154,29 +132,38 @@ const followScenes = (state: State, views: Views) =>
 function change(state: State, views: Views, before: Looked, after: Looked) {
   const [{ scene: then }, { scene: now }] = [before, after];
   const chosen = state.viewport.peek();
-  const viewport = chosen === shownChanges.get(state) ? null : chosen;
-  const seen = seenOf(state, before.picture, views[before.side].size.peek());
-  state.viewport.value = state.wantsFit.peek()
-    ? null
-    : nextViewport(
-        viewport,
-        seen,
-        { ...then, isPair: then.reference !== null, frame: before.picture.frame },
-        { ...now, isPair: now.reference !== null, frame: after.picture.frame },
-        now.moved,
-      );
-  state.wantsFit.value = false;
+  const viewport = chosen === unchosen.get(state) ? null : chosen;
+  const pane = views[before.side].size.peek();
+  const seen = seenOf(state, before.picture, pane);
   const isOther = then.key !== now.key;
+  const fits = state.wantsFit.peek() || (isOther && !viewport && state.fitsAll.peek());
+  const shownOf = ({ scene, picture }: Looked) => ({
+    ...scene,
+    isPair: scene.reference !== null,
+    frame: picture.frame,
+    fitted: fittedOf(state, picture, pane),
+  });
+  const { node } = state.selection.peek();
+  const rects = [before.picture.rects(), after.picture.rects()] as const;
+  const moved = isOther ? movedBy(...rects, node, seen) : now.moved;
+  const next = fits
+    ? null
+    : nextViewport(viewport, seen, shownOf(before), shownOf(after), pane, moved);
+  state.viewport.value = next;
+  if (next && !viewport && isOther) unchosen.set(state, next);
+  state.wantsFit.value = false;
   if (isOther) state.change.value = -1;
   // when the pictures are in the page, which their effects see to
   requestAnimationFrame(() => {
     // what is selected may go out of sight for a group that the reader has just opened
-    if (isOther || !showOpened(state, views.current, then, now)) keepInSight(state, views);
-    if (isOther && now.reference) showChanges(state, views);
+    if (isOther || !showOpened(state, views.current, then, now))
+      keepInSight(state, views, viewport ? [] : fresh);
+    if (isOther && now.reference) showChanges(state, views, changesOf(state, views));
   });
   const isStep = isOther && then.function === now.function && !then.reference && !now.reference;
   const [old, shown] = [then.current, now.current];
-  views.current.fresh.value = isStep && old && shown ? newNodes(old, shown) : [];
+  const fresh = isStep && old && shown ? newNodes(old, shown) : [];
+  views.current.fresh.value = fresh;
 }
 
 /** Move a picture just enough to show the groups that were opened in it; tell whether any were. */
@@ -200,20 +187,20 @@ function showOpened(state: State, view: PictureView, then: Scene, now: Scene): b
   return true;
 }
 
-/** Fit the pictures where nothing of what is selected can be seen, or else of what differs, or else of
- * all nodes. */
-function keepInSight(state: State, views: Views) {
+/** Fit the pictures where nothing of what is selected can be seen, or else of what differs or is
+ * fresh, or else of all nodes. */
+function keepInSight(state: State, views: Views, fresh: readonly string[] = []) {
   const { node, side } = state.selection.peek();
-  const changes = state.scene.peek().changes.flatMap((one) => placeOf(views, one) ?? []);
   const view = node ? views[side] : views.current;
   const known = view.picture.peek()?.rects();
   const [seen, selected] = [view.seen.peek(), known?.get(node)];
   if (!known || !seen) return;
+  const changes = [...changesOf(state, views), ...fresh.flatMap((id) => known.get(id) ?? [])];
   const wanted = selected ? [selected] : changes.length ? changes : [...known.values()];
   if (wanted.length && !wanted.some((rect) => isInSight(rect, seen, view.size.peek()))) {
     state.viewport.value = null;
     if (selected) showRect(views, selected);
-    else showChanges(state, views);
+    else showChanges(state, views, changes);
   }
 }
 
@@ -225,18 +212,20 @@ function showChange(state: State, views: Views) {
   showRect(views, placeOf(views, found));
 }
 
+const changesOf = (state: State, views: Views) =>
+  state.scene.peek().changes.flatMap((one) => placeOf(views, one) ?? []);
+
 /** Show all changes where the pictures are not seen whole, or the first if there is no room. */
-function showChanges(state: State, views: Views) {
-  const { changes } = state.scene.peek();
-  const every = around(changes.flatMap((one) => placeOf(views, one) ?? []));
+function showChanges(state: State, views: Views, changes: readonly Rect[]) {
+  const every = around(changes);
   const { seen, size } = views.current;
   const [viewport, pane] = [seen.peek(), size.peek()];
   if (!every || !viewport || state.viewport.peek()) return;
   const hasRoom =
     every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
-  showRect(views, hasRoom ? every : changes[0] ? placeOf(views, changes[0]) : null);
+  showRect(views, hasRoom ? every : (changes[0] ?? null));
   const shown = state.viewport.peek();
-  if (shown) shownChanges.set(state, shown);
+  if (shown) unchosen.set(state, shown);
 }
 
 /** Tell which group is in the middle, and show the one that is asked for. */

@@ -32,6 +32,8 @@ export interface DrawnPicture {
   words: ReadonlyMap<Element, string>;
   /** The ids of what signs open and close. */
   toggles: ReadonlySet<string>;
+  /** All signs, which are drawn above the marks. */
+  signs: Element | null;
   /** Return where each node is; the picture must be in the page. */
   rects(): ReadonlyMap<string, Rect>;
   /** Draw signs and the titles of frames so much larger than the rest. */
@@ -60,6 +62,15 @@ function takeTitles(svg: SVGSVGElement): Map<Element, string> {
     title.remove();
   }
   return words;
+}
+
+/** Take all signs out of a picture, moved as they are in it. */
+function takeSigns(svg: SVGSVGElement): Element | null {
+  const signs = svg.querySelector<SVGGElement>(".signs");
+  const move = signs?.parentElement?.getAttribute("transform");
+  if (signs && move) signs.setAttribute("transform", move);
+  signs?.remove();
+  return signs;
 }
 
 /** Add wide lines that are not seen, at which edges can be pointed: below all edges, so that of two
@@ -149,6 +160,7 @@ export function readPicture(text: string): DrawnPicture {
     edgeOf: addReach(edges),
     start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
+    signs: takeSigns(svg),
   };
 }
 
@@ -163,7 +175,7 @@ function shiftOf(element: Element): Point {
   return shift;
 }
 
-/** Return the box of a shape in its own coordinates; that of a path is known in a page alone. */
+/** Return the box of a shape in its own coordinates; that of a path, empty outside of a page. */
 function boxOf(shape: SVGGraphicsElement): Rect {
   const number = (name: string) => Number(shape.getAttribute(name) ?? 0);
   if (shape.localName === "rect") {
@@ -174,7 +186,7 @@ function boxOf(shape: SVGGraphicsElement): Rect {
     const r = number("r");
     return { x: number("cx") - r, y: number("cy") - r, width: 2 * r, height: 2 * r };
   }
-  const { x, y, width, height } = shape.getBBox();
+  const { x, y, width, height } = shape.isConnected ? shape.getBBox() : new DOMRect();
   return { x, y, width, height };
 }
 

@@ -35,6 +35,7 @@ export function createMarks(picture: DrawnPicture): Marks {
   const near = group("near");
   const followed = group("edge");
   const line = group("line"); // in the box of a node, which may be pointed at
+  if (picture.signs) svg.append(picture.signs);
 
   /** Copy a part to where it is drawn: groups around it may move it. */
   const copy = (part: SVGGraphicsElement, to: SVGGElement) => {

@@ -60,9 +60,13 @@ export function toggleLargeType(state: State) {
 }
 
 /** Return what is seen of a picture in a pane. */
-export function seenOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {
+export function seenOf(state: State, picture: DrawnPicture, pane: Size): Viewport {
   const viewport = state.viewport.value;
-  if (viewport) return bound(viewport, frame, pane);
+  return viewport ? bound(viewport, picture.frame, pane) : fittedOf(state, picture, pane);
+}
+
+/** Return what is seen of a picture that is fitted. */
+export function fittedOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {
   const type = state.isLarge.value ? LARGE_TYPE : 1;
   return state.fitsAll.value
     ? fit(frame, pane, start, type, 0, MOST_FITTED * type)

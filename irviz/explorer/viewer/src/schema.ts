@@ -167,9 +167,9 @@ export interface LegendEntry {
 /** What is looked at; `key` is `function/stage/reference`.
  *
  * Two scenes of the same `key` are the same stages and function, perhaps with something opened or
- * closed. `moved` is how far what stays in its place was moved, [dx, dy], or [] where nothing
- * stays. `part` says what `LookAround` shows, "" for the whole function. `loops` are there where
- * the function is a PrimFunc. */
+ * closed. `moved` is how far that was moved, [dx, dy], or [] where it is not known. `part` says
+ * what `LookAround` shows, "" for the whole function. `loops` are there where the function is a
+ * PrimFunc. */
 export interface Scene {
   key: string;
   function: string;

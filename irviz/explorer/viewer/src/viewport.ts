@@ -181,40 +181,71 @@ export function around(rects: readonly Rect[]): Rect | null {
   return { x, y, width: right - x, height: bottom - y };
 }
 
-const ALIKE = 0.1; // of the width, and height, by which pictures of one layout may differ
-
-const areAlike = (a: Size, b: Size) =>
-  Math.abs(a.width - b.width) <= ALIKE * a.width &&
-  Math.abs(a.height - b.height) <= ALIKE * a.height;
-
-/** What a picture is of, and how large it is. */
+/** What a picture is of, how large it is, and what is seen of it where it is fitted. */
 interface Shown {
   key: string;
   function: string;
   /** Whether it is beside another one. */
   isPair: boolean;
   frame: Rect;
+  fitted: Viewport;
 }
 
 /** Return the viewport for another picture, null to fit it: what is looked at stays in its place.
- * `viewport` is null where the picture before was fitted, which showed `seen`; `moved` is how far
- * what stays was moved, [] where that is not known. */
+ * `viewport` is null where the reader did not choose what is `seen` of the picture before; `moved`
+ * is how far what stays was moved, [] where that is not known. A picture is fitted if all of it is
+ * seen only then. */
 export function nextViewport(
   viewport: Viewport | null,
   seen: Viewport,
   before: Shown,
   after: Shown,
+  pane: Size,
   moved: readonly number[],
 ): Viewport | null {
   const [dx = 0, dy = 0] = moved;
+  const { frame, fitted } = after;
+  const kept = { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
   if (before.key === after.key) {
-    const { frame } = after;
     const isStill = frame.width === before.frame.width && frame.height === before.frame.height;
-    if (isStill && !dx && !dy) return viewport;
-    return { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
+    return isStill && !dx && !dy ? viewport : kept;
   }
   const begins = after.isPair && !before.isPair; // each pane has half the room
-  if (before.function !== after.function || !viewport || begins) return null;
-  if (!moved.length) return areAlike(before.frame, after.frame) ? viewport : null;
-  return { x: viewport.x + dx, y: viewport.y + dy, scale: viewport.scale };
+  if (before.function !== after.function || begins || !moved.length) return null;
+  if (viewport) return kept;
+  const isSmall = seen.scale < Math.min(fitted.scale, NEARLY * LEGIBLE);
+  if (isSmall || before.isPair !== after.isPair) return null;
+  const inner = inset(frame, MARGIN / 2); // a picture has a margin of its own
+  const whole = isAllVisible(kept, pane, inner) ? kept : reveal(kept, pane, inner);
+  const isCut = isAllVisible(fitted, pane, frame) && !isAllVisible(whole, pane, inner);
+  return isCut || areSame(whole, fitted) ? null : whole;
+}
+
+const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
+  x: x + by,
+  y: y + by,
+  width: width - 2 * by,
+  height: height - 2 * by,
+});
+
+const areSame = (a: Viewport, b: Viewport) => a.x === b.x && a.y === b.y && a.scale === b.scale;
+
+/** Return how far a node that two pictures have was moved: the one that is selected, or the one that
+ * was nearest to a point; [] for none. */
+export function movedBy(
+  before: ReadonlyMap<string, Rect>,
+  after: ReadonlyMap<string, Rect>,
+  selected: string,
+  { x, y }: Point,
+): number[] {
+  let found: number[] = [];
+  let least = Number.POSITIVE_INFINITY;
+  for (const [id, rect] of before) {
+    const other = after.get(id);
+    if (!rect.width || !other?.width) continue; // not measured
+    const [from, to] = [middle(rect), middle(other)];
+    const away = id === selected ? -1 : Math.hypot(from.x - x, from.y - y);
+    if (away < least) [found, least] = [[to.x - from.x, to.y - from.y], away];
+  }
+  return found;
 }

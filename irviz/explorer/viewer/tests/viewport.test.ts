@@ -247,47 +247,92 @@ test("the rectangle around others holds them all", () => {
 // --- when another scene is shown ---
 
 const SEEN = { x: 100, y: 100, scale: 1 };
-const BEFORE = { key: "main/1/", function: "main", isPair: false, frame: FRAME };
+const BEFORE = {
+  key: "main/1/",
+  function: "main",
+  isPair: false,
+  frame: FRAME,
+  fitted: { x: 400, y: 200, scale: 1 },
+};
+const LARGE_PANE = { width: 1000, height: 500 };
+const nextOf = (
+  viewport: Viewport | null,
+  before: typeof BEFORE,
+  after: typeof BEFORE,
+  moved: number[],
+  seen = SEEN,
+) => geometry.nextViewport(viewport, seen, before, after, LARGE_PANE, moved);
 const LARGER = { ...FRAME, width: 900, height: 700 };
 
 test("what was opened stays in its place, also where the whole picture was fitted", () => {
   const after = { ...BEFORE, frame: LARGER };
   for (const viewport of [null, SEEN]) {
-    const found = geometry.nextViewport(viewport, SEEN, BEFORE, after, [30, 200]);
+    const found = nextOf(viewport, BEFORE, after, [30, 200]);
     assert.deepEqual(found, { x: 130, y: 300, scale: 1 });
   }
 });
 
 test("the same picture in other colours is seen as before", () => {
-  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, BEFORE, [0, 0]), null);
-  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, BEFORE, [0, 0]), SEEN);
-});
-
-test("another stage with a picture of about the same size is seen at the same place", () => {
-  const after = { ...BEFORE, key: "main/2/", frame: { ...FRAME, width: 820 } };
-  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, BEFORE, after, []), SEEN);
-  assert.equal(geometry.nextViewport(null, SEEN, BEFORE, after, []), null);
+  assert.equal(nextOf(null, BEFORE, BEFORE, [0, 0]), null);
+  assert.equal(nextOf(SEEN, BEFORE, BEFORE, [0, 0]), SEEN);
 });
 
 test("what two stages have in common stays in its place, however large the pictures are", () => {
   const larger = { ...BEFORE, key: "main/2/", frame: LARGER };
   const { x, y, scale } = SEEN;
-  const found = geometry.nextViewport(SEEN, SEEN, BEFORE, larger, [30, -8]);
+  const found = nextOf(SEEN, BEFORE, larger, [30, -8]);
   assert.deepEqual(found, { x: x + 30, y: y - 8, scale });
 });
 
-test("another function, or a picture of another size, is fitted anew", () => {
+test("a step from a fitted picture keeps the scale and what stays, and moves no more than it must", () => {
+  const { fitted } = BEFORE;
+  const step = (frame: Rect, moved: number[]) => {
+    const after = {
+      ...BEFORE,
+      key: "main/2/",
+      frame,
+      fitted: geometry.fit(frame, LARGE_PANE, TOP),
+    };
+    return nextOf(null, BEFORE, after, moved, fitted);
+  };
+  assert.deepEqual(step({ ...FRAME, width: 700 }, [-30, 5]), { x: 370, y: 205, scale: 1 });
+  assert.equal(step(FRAME, [0, 0]), null); // it is fitted still
+  const lower = step({ ...FRAME, height: 470 }, [0, 0]); // it reaches below the pane
+  assert.ok(
+    lower && lower.y > 200 && geometry.isAllVisible(lower, LARGE_PANE, { ...FRAME, height: 470 }),
+  );
+  assert.equal(step({ ...FRAME, height: 600 }, [0, 0]), null); // seen whole only where it is smaller
+  assert.deepEqual(step({ ...FRAME, height: 2000 }, [0, 9]), { x: 400, y: 209, scale: 1 });
+});
+
+test("what stays is the selected node, or else the one that was nearest to the middle", () => {
+  const box = (x: number, y: number) => ({ x, y, width: 10, height: 10 });
+  const before = new Map([
+    ["a", box(0, 0)],
+    ["b", box(90, 90)],
+    ["c", box(100, 100)],
+  ]);
+  const after = new Map([
+    ["a", box(1, 2)],
+    ["b", box(95, 93)],
+  ]);
+  assert.deepEqual(geometry.movedBy(before, after, "", { x: 105, y: 105 }), [5, 3]);
+  assert.deepEqual(geometry.movedBy(before, after, "a", { x: 105, y: 105 }), [1, 2]);
+  assert.deepEqual(geometry.movedBy(before, new Map(), "a", { x: 0, y: 0 }), []);
+});
+
+test("another function, or a picture without anything in common, is fitted anew", () => {
   const other = { ...BEFORE, key: "f/1/", function: "f" };
-  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, other, [0, 0]), null);
+  assert.equal(nextOf(SEEN, BEFORE, other, [0, 0]), null);
   const larger = { ...BEFORE, key: "main/2/", frame: LARGER };
-  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, larger, []), null);
+  assert.equal(nextOf(SEEN, BEFORE, larger, []), null);
 });
 
 test("a comparison begins with what fits its panes, and is stepped through in place", () => {
   const pair = { ...BEFORE, key: "main/1/0", isPair: true };
-  assert.equal(geometry.nextViewport(SEEN, SEEN, BEFORE, pair, [0, 0]), null);
+  assert.equal(nextOf(SEEN, BEFORE, pair, [0, 0]), null);
   const next = { ...pair, key: "main/2/1" };
-  assert.deepEqual(geometry.nextViewport(SEEN, SEEN, pair, next, [0, 0]), SEEN);
+  assert.deepEqual(nextOf(SEEN, pair, next, [0, 0]), SEEN);
 });
 
 test("what is shown in the middle leaves no part of the pane empty that the picture can fill", () => {

@@ -369,8 +369,10 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") in ("word", "folded")]
     assert {"".join(one.itertext()) for one in rows} >= {"范围", "移动, 绑定"}
     assert {"浅色：未改变", "重排或移动"} <= {*words(tree)}
+    assert "(R)" not in "".join(words(tree))  # the row with the reduction axis is folded
     assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
     tree = drawn(**step | {"step": 6}, languages=["zh"])
+    assert "(R)：归约轴" in words(tree)
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
     assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
 

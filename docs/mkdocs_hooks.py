@@ -103,6 +103,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def _without_requests(output: str, name: str, own: str) -> str:
     html = output.replace("https://unpkg.com/iframe-worker/shim", own)
+    html = html.replace("<script src=", "<script defer src=")  # the words are shown before
     html = html.replace('role="dialog"', 'role="dialog" aria-label="Search"')
     if request := _REQUEST.search(html):
         raise PluginError(f"{name} would load something from the web: {request[0]}")

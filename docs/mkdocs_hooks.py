@@ -39,6 +39,10 @@ _PLACES = {"docs/index.md": "index.html", "README.md": "overview.html"}
 """The pages that are elsewhere than their files."""
 _DIAGRAM = re.compile(r"^```mermaid\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 _REQUEST = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*=[\"']?(?:https?:)?//[^>]*>")
+_RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+_WORD, _CLASS, _NOT = (
+    re.compile(one) for one in (r"[\w-]+", r"\.([A-Za-z][\w-]*)", r":not\([^)]*\)")
+)
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 
@@ -83,8 +87,23 @@ def on_post_template(output: str, *, template_name: str, **_: object) -> str:
     return _without_requests(output, template_name, "/docs/worker_in_frame.js")
 
 
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the theme's style without rules for what no page has: pages wait for it."""
+    site = Path(config.site_dir)
+    written = [*site.glob("**/*.html"), *site.glob("assets/javascripts/*.js")]
+    words = {word for path in written for word in _WORD.findall(path.read_text(encoding="utf-8"))}
+
+    def kept(rule: re.Match[str]) -> str:
+        selectors = _NOT.sub("", rule[1]).split(",")
+        return rule[0] if any(words.issuperset(_CLASS.findall(one)) for one in selectors) else ""
+
+    for path in site.glob("assets/stylesheets/main.*.css"):
+        path.write_text(_RULE.sub(kept, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def _without_requests(output: str, name: str, own: str) -> str:
     html = output.replace("https://unpkg.com/iframe-worker/shim", own)
+    html = html.replace("<script src=", "<script defer src=")  # the words are shown before
     html = html.replace('role="dialog"', 'role="dialog" aria-label="Search"')
     if request := _REQUEST.search(html):
         raise PluginError(f"{name} would load something from the web: {request[0]}")

@@ -75,7 +75,7 @@ def test_the_reference_has_every_public_name():
 
 
 def test_the_reference_has_every_method_of_a_session_and_begins_with_four():
-    pages = [ROOT / f"docs/reference/{name}.md" for name in ("session", "stages")]
+    pages = [ROOT / f"docs/reference/{name}.md" for name in ("session", "compare", "run", "stages")]
     text = "".join(path.read_text() for path in pages)
     listed = re.findall(r"^::: irviz\.Session\.(\w+)$", text, re.MULTILINE)
     assert listed[:4] == ["apply", "draw", "diff", "run"]

@@ -130,6 +130,8 @@ def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
     fill, stroke = theme.colours["memory"]
     add_rect(group, Rect(0.0, 0.0, *size), fill=fill, stroke=stroke, stroke_width=1.5, rx=6.0)
     draw_code(group, rows, (1.5 * _INSET, 1.5 * _INSET), theme)
+    for word in group.iter("tspan"):  # these are words, without the colours of code
+        word.attrib = {"fill": theme.text}
     return Panel(group, size)
 
 

@@ -272,6 +272,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "several became one": {"zh": "多变一", "ko": "여럿이 하나로"},
     "one became several": {"zh": "一变多", "ko": "하나가 여럿으로"},
     "reordered or moved": {"zh": "重排或移动", "ko": "순서 변경 또는 이동"},
+    "(R): reduction axis": {"zh": "(R)：归约轴", "ko": "(R): 축소 축"},
     "pale: unchanged": {"zh": "浅色：未改变", "ko": "흐림: 변경 없음"},
     "split": {"zh": "拆分", "ko": "분할"},
     "fused": {"zh": "融合", "ko": "융합"},

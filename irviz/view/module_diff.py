@@ -48,6 +48,7 @@ _ARROW_GAP = 14.0
 _MAX_SECTIONS = 6
 _MIN_NOTE, _MIN_TITLE = 400.0, svg.text_width("0", _TITLE_SIZE) * svg.MAX_CHARACTERS
 _MAX_CHARACTERS = 400
+_REDUCTION = "(R)"
 _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
 
@@ -284,7 +285,7 @@ def draw_sign_legend(
     *,
     has_pale: bool,
 ) -> float:
-    """Draw a legend of signs and of pale rows in a line; return its width."""
+    """Draw a legend of signs, reduction axes and pale rows in a line; return its width."""
     group = svg.add(parent, "g", "legend")
     start, y = corner
     x = start
@@ -298,15 +299,18 @@ def draw_sign_legend(
         if sign in signs:
             x += draw_sign(group, sign, (x, y), theme).width + 6
             write(say(meaning))
+    if _REDUCTION in signs:
+        write(say("(R): reduction axis"))
     if has_pale:
         write(say("pale: unchanged"))
     return x - start
 
 
 def signs_in(picture: ElementTree.Element) -> set[str]:
-    """Return the signs in the picture of a loop nest."""
+    """Return the signs in the picture of a loop nest, with `(R)` if it has a reduction axis."""
     words = (one.text or "" for one in picture.iter("text") if one.get("class") == "sign")
-    return {word[:1] for word in words}
+    found = {word[:1] for word in words}
+    return found | {_REDUCTION} if _REDUCTION in "".join(picture.itertext()) else found
 
 
 def _fitting(text: str, room: float, size: float) -> str:

@@ -498,21 +498,25 @@ class _Panel:
         before = (x, end[1] + (_TIP if up else -_TIP))
         middle = (start[1] + before[1]) / 2
         route = Route((start, (start[0], middle), (x, middle), before), end)
-        node = self.graph[edge.source]
+        self._draw_value(picture, edge, route)
+
+    def _draw_value(self, picture: ElementTree.Element, edge: Edge, route: Route) -> None:
+        """Draw an edge that leaves a buffer, with the label of the value beside it."""
+        node, (x, y) = self.graph[edge.source], route.points[0]
         draw_edge(picture, edge, node, route, self.theme)
         label = node_labels.value_label(node)
-        place = (start[0] + 6, start[1] + (-7.0 if up else 14.0))
+        place = (x + 6, y + (-7.0 if self.direction == "up" else 14.0))
         svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
         self._grow(Rect.at(place, svg.text_width(label, node_labels.VALUE_SIZE), 1.0))
 
     def _draw_return(self, picture: ElementTree.Element, name: NodeId) -> None:
         up, rect, size = self.direction == "up", self.shapes[name], output_size()
-        x, y = rect.centre[0], rect.top - 30 if up else rect.bottom + 30
+        x, y = rect.left + 10, rect.top - 30 if up else rect.bottom + 30
         box = Rect.around((x, y), size)
         start, end = (rect.top, box.bottom) if up else (rect.bottom, box.top)
         near = end + (_TIP if up else -_TIP)
         route = Route(((x, start), (x, start), (x, near), (x, near)), (x, end))
-        draw_edge(picture, Edge(name, OUTPUT, ()), self.graph[name], route, self.theme)
+        self._draw_value(picture, Edge(name, OUTPUT, ()), route)
         draw_output(picture, box, self.theme)
         self._grow(box)
 

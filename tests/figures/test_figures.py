@@ -246,6 +246,8 @@ def test_stages_end_with_what_is_built_of_them():
     assert {"1 develop", "2 build", "tvm.compile"} <= {*found}
     assert found[-6:-3] == ["VMExecutable", "main:", "VM bytecode"]
     assert found[-3:] == ["3 kernels:", "compiled", "by LLVM"]
+    (box,) = groups(tree, "executable")
+    assert len({word.get("fill") for word in box.iter(f"{SVG}tspan")}) == 1  # it is no code
 
 
 def test_arrows_have_other_words_and_one_may_be_before_the_first_panel():
@@ -300,6 +302,13 @@ def test_the_failed_attempt_at_a_graph_has_the_outputs_of_calls_as_their_inputs(
     written = buffers - attempt
     assert attempt - buffers == {(buffer, call) for call, buffer in written}
     assert len(written) == 3
+
+
+@pytest.mark.parametrize("kind", ["arguments", "buffers"])
+def test_each_buffer_has_a_shape_and_so_has_the_returned_one(kind):
+    found = words(drawn(program=MyModuleStatic, kind=kind))
+    shapes = ["lv0: Tensor[(1, 128)]", "lv1: Tensor[(1, 128)]", "out: Tensor[(1, 10)]"]
+    assert [one for one in found if one in shapes] == shapes
 
 
 def test_a_call_without_operands_and_uses_is_between_the_blocks_that_it_separates():
@@ -360,8 +369,10 @@ def test_what_is_said_about_rows_of_a_loop_nest_is_in_the_language_of_the_lectur
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") in ("word", "folded")]
     assert {"".join(one.itertext()) for one in rows} >= {"范围", "移动, 绑定"}
     assert {"浅色：未改变", "重排或移动"} <= {*words(tree)}
+    assert "(R)" not in "".join(words(tree))  # the row with the reduction axis is folded
     assert "mm_relu: reverse_compute_at C, Y 的循环 1" in words(tree)
     tree = drawn(**step | {"step": 6}, languages=["zh"])
+    assert "(R)：归约轴" in words(tree)
     rows = [one for one in tree.iter(f"{SVG}text") if one.get("class") == "folded"]
     assert {"".join(one.itertext()) for one in rows} == {"… 4 行未改变", "… 5 行未改变"}
 

@@ -43,6 +43,11 @@ _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 _WORD, _CLASS, _NOT = (
     re.compile(one) for one in (r"[\w-]+", r"\.([A-Za-z][\w-]*)", r":not\([^)]*\)")
 )
+_THEME = re.compile(r"<script src=(\S+/bundle\.\S+)></script>")
+_THEME_LATER = (  # the words are shown before the theme's script runs and loads the search index
+    "<script>requestAnimationFrame(() => setTimeout(() => document.body.append("
+    r'Object.assign(document.createElement("script"), {src: \1}))))</script>'
+)
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 
@@ -103,7 +108,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def _without_requests(output: str, name: str, own: str) -> str:
     html = output.replace("https://unpkg.com/iframe-worker/shim", own)
-    html = html.replace("<script src=", "<script defer src=")  # the words are shown before
+    html = _THEME.sub(_THEME_LATER, html).replace("<script src=", "<script defer src=")
     html = html.replace('role="dialog"', 'role="dialog" aria-label="Search"')
     if request := _REQUEST.search(html):
         raise PluginError(f"{name} would load something from the web: {request[0]}")

@@ -44,10 +44,19 @@ _WORD, _CLASS, _NOT = (
     re.compile(one) for one in (r"[\w-]+", r"\.([A-Za-z][\w-]*)", r":not\([^)]*\)")
 )
 _THEME = re.compile(r"<script src=(\S+/bundle\.\S+)></script>")
-_THEME_LATER = (  # the words are shown before the theme's script runs and loads the search index
-    "<script>requestAnimationFrame(() => setTimeout(() => document.body.append("
-    r'Object.assign(document.createElement("script"), {src: \1}))))</script>'
-)
+_THEME_LATER = r"""<script>
+  {
+    const load = () => {
+      painted.disconnect();
+      clearTimeout(timer);
+      document.body.append(Object.assign(document.createElement("script"), {src: \1}));
+    };
+    const painted = new PerformanceObserver(load);
+    painted.observe({type: "paint", buffered: true});
+    const timer = setTimeout(load, 2000);
+  }
+</script>"""
+"""It loads the search index, too: the words are shown before, or after two seconds at most."""
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 

@@ -10,13 +10,13 @@ import irviz
 from assets.moving_stages import fused_mlp
 from irviz.cli.main import demo_stages
 from irviz.course.digits import mlp_params
-from irviz.course.mlp_static import MyModuleStatic
+from irviz.course.mlp import MyModuleMixture
 from irviz.view.figure import Figure
 
 
 def bound_mlp() -> irviz.Session:
     """Return the MLP, and then with its weights bound."""
-    return irviz.Session(MyModuleStatic, params=mlp_params()).bind()
+    return irviz.Session(MyModuleMixture, params=mlp_params()).bind()
 
 
 def linear_relu() -> irviz.Session:
@@ -36,7 +36,7 @@ def linear_relu() -> irviz.Session:
         schedule.reverse_compute_at(result, j)
         schedule.decompose_reduction(product, k)
 
-    x = relax.Var("x", relax.TensorType((1, 3072), "float32"))
+    x = relax.Var("x", relax.TensorType((4, 3072), "float32"))
     w = relax.Var("w", relax.TensorType((200, 3072), "float32"))
     builder = relax.BlockBuilder()
     with builder.function("main", [x, w]):

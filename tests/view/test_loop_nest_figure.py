@@ -197,7 +197,7 @@ STEPS = {
         [
             "⊂ 1 → 2 block Y  vi = i, vj = j, vk = k (R) split",
             "~ reads A[vi, vk], B[vk, vj]",
-            "⊂ init",
+            "init",
             "Y[vi, vj] = T.float32(0.0)",
         ],
         [
@@ -411,7 +411,7 @@ def test_the_lecture_as_a_whole():
         "↕ for k in 128",
         "⊂ 1 → 2 block Y  vi = i, vj = j, vk = k (R) split",
         "~ reads A[vi, vk], B[vk, vj]",
-        "⊂ init",
+        "init",
         "Y[vi, vj] = T.float32(0.0)",
         "− for i in 128",
         "~ for j in 128",
@@ -497,7 +497,7 @@ def test_the_statements_of_a_split_block_are_known_by_other_names_of_its_axes():
     picture = draw(before, LoopNest("f", buffers, (), parts))
     assert picture.row("before", "B[vi] = B[vi] + A[vi]").change == "same"
     assert picture.row("before", "reads A[vi]").change == "same"
-    assert picture.row("before", "init").sign == "⊂"
+    assert picture.row("before", "init").change == "fused"
 
 
 def simple(count, text="A[0] = T.float32({})"):

@@ -459,11 +459,9 @@ class _Alignment:
         """
         before, (*others, main) = diff.before[0], diff.after
         head, there = self._head(0, before), [self._head(1, each) for each in diff.after]
-        init = self._match_init(0, before, others, main)
+        self._match_init(0, before, others, main)
         self._match_block(before, main, diff)
-        if init is not None:
-            self._links.append(Link((init,), (there[0],), "fused"))
-        self._links.append(Link((head,), tuple(there if init is None else there[1:]), "fused"))
+        self._links.append(Link((head,), tuple(there), "fused"))
         self._before.marks[head] = RowMark(f"⊂ 1 → {len(there)}", "fused", "split")
         self._after.marks |= dict.fromkeys(there, RowMark("⊂", "fused"))
 
@@ -471,19 +469,17 @@ class _Alignment:
         """Match the last of several blocks with the one that they were fused to."""
         (*others, main), after = diff.before, diff.after[0]
         heads, there = [self._head(0, each) for each in diff.before], self._head(1, after)
-        init = self._match_init(1, after, others, main)
+        self._match_init(1, after, others, main)
         self._match_block(main, after, diff)
-        if init is not None:
-            self._links.append(Link((heads[0],), (init,), "fused"))
-        self._links.append(Link(tuple(heads if init is None else heads[1:]), (there,), "fused"))
+        self._links.append(Link(tuple(heads), (there,), "fused"))
         self._before.marks |= dict.fromkeys(heads, RowMark("⊃", "fused"))
         self._after.marks[there] = RowMark(f"⊃ {len(heads)} → 1", "fused", "fused")
 
-    def _match_init(self, side: int, whole: str, others: Sequence[str], main: str) -> int | None:
-        """Match the init statement of a block on one side with a block, and return its row."""
+    def _match_init(self, side: int, whole: str, others: Sequence[str], main: str) -> None:
+        """Match the init statement of a block on one side with a block."""
         init = self._places[side].get((RowKind.INIT, whole, ""))
         if init is None or len(others) > 1 or (RowKind.INIT, main, "") in self._places[1 - side]:
-            return None
+            return
         rows = (self._before, self._after)[side].rows
         inside = takewhile(
             lambda at: rows[at].indent > rows[init].indent, range(init + 1, len(rows))
@@ -495,7 +491,7 @@ class _Alignment:
             if not self._is_around(1 - side, at)
         ]
         if len(mine) != len(theirs):
-            return None
+            return
         names = (
             self._axis_names(whole, others[0]) if side == 0 else self._axis_names(others[0], whole)
         )
@@ -506,8 +502,7 @@ class _Alignment:
             text = _renamed(self._before.rows[one].text, names)
             is_same = text == self._after.rows[two].text
             self._mark(one, two, RowMark("", "fused") if is_same else RowMark("~", "changed"))
-        (self._before, self._after)[side].marks[init] = RowMark("⊂⊃"[side], "fused")
-        return init
+        (self._before, self._after)[side].marks[init] = RowMark("", "fused")
 
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:

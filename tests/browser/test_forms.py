@@ -56,6 +56,14 @@ def test_bind_swap_run_compare(viewer: Any) -> None:
     expect(viewer.node("w0", "reference")).to_be_visible()
 
 
+def test_a_letter_does_what_it_stands_for_where_a_button_of_a_form_has_the_focus(
+    lab: Any, viewer: Any
+) -> None:
+    viewer.tab("Transform").get_by_role("button", name="Bind parameters").focus()
+    lab.page.keyboard.press("?")
+    expect(lab.page.get_by_role("dialog")).to_be_visible()
+
+
 def test_passes_that_fit_the_stage_are_offered_first(viewer: Any) -> None:
     form = viewer.tab("Transform")
     expect(form.locator(".irviz-pass-group select")).to_have_value("suggested for this stage")

@@ -5,12 +5,14 @@ The page searches a saved file by itself: `offline_search.ts` is tested with the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind
 
 MOST_FOUND = 200
 """The most nodes that are listed."""
+_SHAPE = re.compile(r"\d+(?:[x×]\d+)+")
 
 
 def search_nodes(
@@ -18,7 +20,8 @@ def search_nodes(
 ) -> tuple[NodeId, ...]:
     """Return the nodes with every word in their names, type, layers, attributes or notes.
 
-    Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`. Nodes
+    Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`, and
+    shapes are found with commas, with or without spaces, and as `1x64x56x56`. Nodes
     whose name or callee is the first word come first, and nodes without a callee, such as weights,
     after calls. Of each kind, those whose name or callee starts with the word come first.
     Otherwise the order is that of `nodes`.
@@ -64,13 +67,14 @@ def other_matches(line: str, text: str, words: str) -> str:
 
 
 def _terms(words: str) -> list[str]:
-    return [word.removeprefix("relax.") for word in words.lower().split()]
+    terms = (word.removeprefix("relax.") for word in words.lower().split())
+    return [re.sub("[x×]", ",", one) if _SHAPE.fullmatch(one) else one for one in terms]
 
 
 def _searched(text: str) -> str:
-    """Return a text in lower case, and then without brackets before lists."""
+    """Return a text in lower case, then without brackets before lists, then without spaces."""
     lower = text.lower()
-    return f"{lower}\n{lower.replace('=(', '=').replace('=[', '=')}"
+    return f"{lower}\n{lower.replace('=(', '=').replace('=[', '=')}\n{lower.replace(', ', ',')}"
 
 
 def _rank(text: str, word: str) -> int:

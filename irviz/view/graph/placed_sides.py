@@ -41,7 +41,7 @@ from irviz.view.graph.nodes_and_edges import (
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import get_theme
 
-_ARROW = 7.0
+_ARROW, _NEAR = 7.0, 1.0
 _PARTS = 16
 """The number of parts of a Bézier curve that are checked to find where it enters a rectangle."""
 
@@ -119,8 +119,7 @@ def _side(
     for index, node in enumerate(side.graph.nodes):
         name = f"n{index}"
         if node.id in side.frames:
-            frame = whole.frames[f"cluster_{side.frames[node.id]}"].rect
-            filled[node.id] = rects[name] = _inside(frame, flow)
+            filled[node.id] = rects[name] = _filled(placed, side.frames[node.id], shapes, flow)
             nodes[name] = rects[name].centre
             continue
         place = side.places[node.id]
@@ -136,12 +135,9 @@ def _side(
     for index, (number, (source, target)) in enumerate(zip(along, ends, strict=True)):
         if number is None:
             continue
-        route = whole.routes[f"e{number}"]
-        if source in filled:
-            route = _leaving(route, _with_value(filled[source], flow))
-        if target in filled:
-            route = _entering(route, filled[target])
-        routes[f"e{index}"] = route
+        route = _between(whole.routes[f"e{number}"], filled.get(source), filled.get(target), flow)
+        if route is not None:
+            routes[f"e{index}"] = route
     boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
     boxes |= {one: _with_value(rect, flow) for one, rect in filled.items()}
     own = frame_contents(side.graph, boxes, routes)
@@ -179,6 +175,19 @@ def _has_own_size(node: Node) -> bool:
     return node.kind in INPUT_KINDS
 
 
+_MOST_HEIGHT = 140.0
+"""The most height of a frame for each node in it, in px: beyond it, others are between them."""
+
+
+def _filled(placed: PlacedGraph, region: int, shapes: Mapping[NodeId, Size], flow: float) -> Rect:
+    """Return the shape of a node in the place of a frame: the frame's, or its last node's."""
+    inside = _inside(placed.layout.frames[f"cluster_{region}"].rect, flow)
+    parts = [node.id for node in placed.graph.nodes if node.region == region]
+    if not parts or inside.height <= _MOST_HEIGHT * len(parts):
+        return inside
+    return max((_shape(placed, one, shapes[one]) for one in parts), key=lambda one: flow * one.top)
+
+
 def _inside(frame: Rect, flow: float) -> Rect:
     """Return the frame without the space for the label of the value."""
     space = FRAME_MARGIN + VALUE_HEIGHT
@@ -192,6 +201,20 @@ def _with_value(rect: Rect, flow: float) -> Rect:
     if flow < 0:
         return rect._replace(top=rect.top - VALUE_HEIGHT)
     return rect._replace(bottom=rect.bottom + VALUE_HEIGHT)
+
+
+def _between(route: Route, source: Rect | None, target: Rect | None, flow: float) -> Route | None:
+    """Return the part of a route between shapes in the place of frames; None if it leads past."""
+    if source is not None:
+        source = _with_value(source, flow)
+        if not _is_in(route.points[0], source):
+            return None
+        route = _leaving(route, source)
+    if target is not None:
+        if not _is_in(route.tip, target):
+            return None
+        route = _entering(route, target)
+    return route
 
 
 def _entering(route: Route, rect: Rect) -> Route:
@@ -255,7 +278,8 @@ def _curves(route: Route) -> list[tuple[Point, ...]]:
 
 
 def _is_in(point: Point, rect: Rect) -> bool:
-    return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
+    x, y = point
+    return rect.left <= x <= rect.right and rect.top - _NEAR <= y <= rect.bottom + _NEAR
 
 
 def _crossing(curve: tuple[Point, ...], outside: float, inside: float, rect: Rect) -> float:

@@ -182,7 +182,8 @@ export function pressKey(state: State, root: HTMLElement, event: KeyboardEvent) 
   const isText = takesText(target);
   if (isCommand(event) && (isText || !found)) return; // the browser's and the notebook's
   event.stopPropagation();
-  const isTheirs = isText || (!isCommand(event) && inside(".irviz-form"));
+  const isLetter = name.length === 1 && inside("button"); // which has no use for it
+  const isTheirs = isText || (!isCommand(event) && inside(".irviz-form") && !isLetter);
   if (event.defaultPrevented || (isTheirs && name !== "Escape") || inside("dialog")) return;
   if (!found) return;
   event.preventDefault();

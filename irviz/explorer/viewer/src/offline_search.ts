@@ -2,10 +2,10 @@
 
 import type { SearchedNode } from "./schema";
 
-/** Return a text in lower case, and then without brackets before lists. */
+/** Return a text in lower case, then without brackets before lists, then without spaces. */
 const searched = (text: string) => {
   const lower = text.toLowerCase();
-  return `${lower}\n${lower.replace(/=[([]/g, "=")}`;
+  return `${lower}\n${lower.replace(/=[([]/g, "=")}\n${lower.replaceAll(", ", ",")}`;
 };
 
 const termsOf = (words: string) =>
@@ -13,7 +13,8 @@ const termsOf = (words: string) =>
     .toLowerCase()
     .split(/\s+/)
     .filter(Boolean)
-    .map((word) => word.replace(/^relax\./, ""));
+    .map((word) => word.replace(/^relax\./, ""))
+    .map((word) => (/^\d+([x×]\d+)+$/.test(word) ? word.replace(/[x×]/g, ",") : word));
 
 /** Return the nodes with every word, in the order of `search_nodes`. */
 export function searchNodes(nodes: readonly SearchedNode[], words: string): SearchedNode[] {

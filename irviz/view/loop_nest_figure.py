@@ -427,19 +427,15 @@ def _short(text: str) -> str:
 
 
 def _wrapped(parts: _Parts, room: int) -> list[_Parts]:
-    """Return the parts in lines that have room, broken behind commas if that makes them short."""
+    """Return the parts in lines that have room, broken at spaces outside of indices if possible."""
     lines: list[_Parts] = [[]]
     used = 0
     depths = accumulate((part == "[") - (part == "]") for part, _ in parts)
-    spaces = [part.isspace() and not depth for (part, _), depth in zip(parts, depths, strict=True)]
-    before = ["", *(part for part, _ in parts)]
-    words = _words(
-        parts, [is_space and part == "," for is_space, part in zip(spaces, before, strict=False)]
-    )
-    if max(len(_text(word)) for word in words) > room - int(_HANGING / _ADVANCE):
-        words = _words(parts, spaces)
-    for word in words:
-        is_space = _text(word).isspace()
+    may_break = [
+        part.isspace() and not depth for (part, _), depth in zip(parts, depths, strict=True)
+    ]
+    for is_space, run in groupby(zip(parts, may_break, strict=True), lambda one: one[1]):
+        word = [part for part, _ in run]
         if not is_space and used and used + len(_text(word)) > room:
             lines.append([])
             used, room = 0, room - int(_HANGING / _ADVANCE) if len(lines) == 2 else room
@@ -452,12 +448,6 @@ def _wrapped(parts: _Parts, room: int) -> list[_Parts]:
                 lines[-1].append((piece, is_marked))
                 used += len(piece)
     return lines
-
-
-def _words(parts: _Parts, may_break: Iterable[bool]) -> list[_Parts]:
-    """Return the parts between breaks, and the breaks."""
-    runs = groupby(zip(parts, may_break, strict=True), lambda one: one[1])
-    return [[part for part, _ in run] for _, run in runs]
 
 
 def _text(parts: _Parts) -> str:

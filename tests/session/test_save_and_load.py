@@ -481,11 +481,7 @@ def test_what_is_no_regular_file_is_left_as_it_is(tmp_path, kind):
     with pytest.raises(irviz.SaveError, match=r"cannot be written \(it is not a regular file"):
         session().save(path)
     after = path.lstat()
-    assert (after.st_mode, after.st_ino, after.st_mtime) == (
-        before.st_mode,
-        before.st_ino,
-        before.st_mtime,
-    )
+    assert (*after[:7], *after[8:]) == (*before[:7], *before[8:])  # but for when a link was read
 
 
 KILLED = """

@@ -207,14 +207,19 @@ def _between(route: Route, source: Rect | None, target: Rect | None, flow: float
     """Return the part of a route between shapes in the place of frames; None if it leads past."""
     if source is not None:
         source = _with_value(source, flow)
-        if not _is_in(route.points[0], source):
+        if not _is_at(route.points[0], source):
             return None
         route = _leaving(route, source)
     if target is not None:
-        if not _is_in(route.tip, target):
+        if not _is_at(route.tip, target):
             return None
         route = _entering(route, target)
     return route
+
+
+def _is_at(end: Point, rect: Rect) -> bool:
+    """Tell whether the end of a route is in a rectangle or, but for rounding, at its border."""
+    return _is_in(end, rect._replace(top=rect.top - _NEAR, bottom=rect.bottom + _NEAR))
 
 
 def _entering(route: Route, rect: Rect) -> Route:
@@ -278,8 +283,7 @@ def _curves(route: Route) -> list[tuple[Point, ...]]:
 
 
 def _is_in(point: Point, rect: Rect) -> bool:
-    x, y = point
-    return rect.left <= x <= rect.right and rect.top - _NEAR <= y <= rect.bottom + _NEAR
+    return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
 
 
 def _crossing(curve: tuple[Point, ...], outside: float, inside: float, rect: Rect) -> float:

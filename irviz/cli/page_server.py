@@ -152,18 +152,23 @@ def _upload_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fork_other(offered: socket.socket) -> None:
-    """Fork a server for another command, which gets its request from the connection."""
+def _accept_other(offered: socket.socket) -> None:
+    """Accept the connection of another command, and fork a server for it once it has sent that."""
     with contextlib.suppress(OSError):
         connection, _ = offered.accept()
-        with connection:
-            connection.settimeout(1.0)
-            _, errors, _, _ = socket.recv_fds(connection, 1, 1)
-            connection.settimeout(None)  # its descriptor, which the fork gets, waits again
-            for each in errors:
-                own = connection.fileno()
-                fork_main("irviz.cli.page_server", own, own, each)
-                os.close(each)
+        asyncio.get_running_loop().add_reader(connection, _fork_other, connection)
+
+
+def _fork_other(connection: socket.socket) -> None:
+    """Fork a server for another command, which gets its request from the connection."""
+    asyncio.get_running_loop().remove_reader(connection)
+    with contextlib.suppress(OSError), connection:
+        _, errors, _, _ = socket.recv_fds(connection, 1, 1)
+        connection.setblocking(True)  # its descriptor, which the fork gets, waits
+        for each in errors:
+            own = connection.fileno()
+            fork_main("irviz.cli.page_server", own, own, each)
+            os.close(each)
 
 
 def _import_explorer() -> None:
@@ -479,7 +484,7 @@ class PageSession:
         fork_workers_from_here()
         offered = self.ends.enter_context(offered_forks())
         if offered is not None:
-            asyncio.get_running_loop().add_reader(offered, _fork_other, offered)
+            asyncio.get_running_loop().add_reader(offered, _accept_other, offered)
         TRIES.start()
         from irviz.view.graph.graphviz_engine import ENGINE
 

@@ -45,18 +45,23 @@ _WORD, _CLASS, _NOT = (
 )
 _THEME = re.compile(r"<script src=(\S+/bundle\.\S+)></script>")
 _THEME_LATER = r"""<script>
-  {
+  addEventListener("DOMContentLoaded", () => {
     const load = () => {
       painted.disconnect();
       clearTimeout(timer);
-      document.body.append(Object.assign(document.createElement("script"), {src: \1}));
+      const theme = Object.assign(document.createElement("script"), {src: \1});
+      theme.onload = () => document$.next(document);
+      document.body.append(theme);
     };
     const painted = new PerformanceObserver(load);
     painted.observe({type: "paint", buffered: true});
     const timer = setTimeout(load, 2000);
-  }
+  });
 </script>"""
-"""It loads the search index, too: the words are shown before, or after two seconds at most."""
+"""It loads the search index, too: the words are shown before, or after two seconds at most.
+
+The theme waits for DOMContentLoaded, which has been by then, so it is told by its own `document$`.
+"""
 _NOTEBOOK_LINK = re.compile(r"(\]\([^)\s]*)\.ipynb\)")
 
 

@@ -115,3 +115,13 @@ def test_the_front_page_shows_its_text_at_once_and_then_a_live_session(
         assert (site / window.get_by_text(link).get_attribute("href")).exists()
     text = (site / "index.html").read_text(encoding="utf-8")
     assert ' src="docs/explorers' not in text  # it is set when the page has been shown
+
+
+def test_the_theme_that_is_loaded_after_the_text_marks_what_is_being_read(
+    site: Path, window: Any
+) -> None:
+    window.set_viewport_size({"width": 1280, "height": 800})
+    window.goto((site / "ARCHITECTURE.html").as_uri())
+    contents = window.locator(".md-sidebar--secondary")
+    contents.get_by_role("link", name="Dependencies").click()
+    contents.locator(".md-nav__link--active", has_text="Dependencies").wait_for()

@@ -46,7 +46,14 @@ from irviz.model.runs.trace import Trace
 from irviz.session.limited_operations import limited
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.shared_layout import ComparedViews
-from irviz.session.stage_cache import array_of, constants_of, graph_of, nest_of, tree_of
+from irviz.session.stage_cache import (
+    array_of,
+    constants_of,
+    graph_of,
+    nest_of,
+    source_notes,
+    tree_of,
+)
 from irviz.session.stage_diff import diff_stages
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
@@ -288,7 +295,9 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
         node = graph[inner] if is_known else shown
         is_own = is_known and function == view.whole.function
         group = view.around(shown.id)
+        place = source_notes(stage, function).get(inner, "")
         more = _numbers(stage, function, node) if is_known else measured(shown.id)
+        more = [*([("from", place)] if place else []), *more]
         facts = node_html(
             graph if is_known else view.graph, node, more, drawn_node if is_own else None
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from irviz.explorer.shown_schedule import schedule_data
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
-from irviz.ir.module_functions import contents
+from irviz.ir.module_functions import contents, relax_functions
 from irviz.model.graph.graph import Node, NodeId, NodeKind
 from irviz.model.graph.search_nodes import MOST_FOUND, other_matches, search_nodes, search_text
 from irviz.model.runs.trace import NodeValue
@@ -34,7 +35,7 @@ from irviz.transforms.stage import INITIAL, Stage
 from irviz.units import format_duration
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.graph.node_labels import title as title_of
-from irviz.view.node_details import module_html, value_html
+from irviz.view.node_details import function_html, module_html, value_html
 from irviz.view.run_results import comparison_summary
 from irviz.view.svg_primitives import shorten, visible
 from irviz.view.theme import STYLES
@@ -158,9 +159,13 @@ def _selection(state: State) -> schema.Selection:
     return {"node": shown_selection(state, side), "side": side}
 
 
-@derived(lambda state: (state.stage,))
+@derived(lambda state: (state.stage, state.function))
 def _module_facts(state: State) -> str:
-    return str(module_html(contents(state.stage.module)))
+    shown = ""
+    if state.function in relax_functions(state.stage.module):
+        with suppress(Exception):  # the picture says why this function cannot be read
+            shown = function_html(graph_of(state.stage, state.function))
+    return f"{shown}{module_html(contents(state.stage.module))}"
 
 
 @derived(
@@ -207,7 +212,9 @@ def details(
     }
 
 
-@derived(lambda state: (state.search, state.stage, state.function))
+@derived(
+    lambda state: (state.search, state.stage, state.function, view_or_none(state, "current"))
+)
 def found_nodes(state: State) -> schema.Found:
     """Return the nodes and groups that match the words, those of the current function first."""
     words = state.search.strip()
@@ -223,6 +230,12 @@ def found_nodes(state: State) -> schema.Found:
             found = search_nodes(nodes.values(), words, source_notes(state.stage, function))
             matches += [(function, nodes[node_id]) for node_id in found]
     first = matches[:MOST_FOUND]
+    view = view_or_none(state, "current")
+    places = {
+        node.id: str(view.where(node.id) or "")
+        for function, node in first
+        if view is not None and function == state.function
+    }
     lines = found_lines([node for _, node in first])
     notes = (source_notes(state.stage, function).get(node.id, "") for function, node in first)
     texts = (search_text(node, note) for (_, node), note in zip(first, notes, strict=True))
@@ -232,6 +245,7 @@ def found_nodes(state: State) -> schema.Found:
             {
                 "function": function,
                 "node": str(node.id),
+                "shown": places.get(node.id, "") if function == state.function else "",
                 "line": visible(line),
                 "rest": visible(f"{rest}  {other_matches(f'{line} {rest}', text, words)}".rstrip()),
             }

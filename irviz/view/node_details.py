@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.model.folding.containers import count_elements, flops_facts, short_count
 from irviz.model.folding.expansion import RepeatCopies
 from irviz.model.graph.graph import (
     Graph,
@@ -20,6 +21,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     Resolution,
 )
+from irviz.model.graph.layers import number_of_inputs
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import beginning, first_names, format_number, short_floats
@@ -86,11 +88,13 @@ def node_html(
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
     entering = graph.entering.get(node.id, ())
-    arguments = [(one.position, link(one.source)) for one in entering]
+    arguments = [
+        (one.position, _sized(link(one.source), graph[one.source].type_label)) for one in entering
+    ]
     literals = ((one.position, short_floats(one.text)) for one in node.literals)
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
-        facts.append(("arguments", _joined(text for _, text in sorted(arguments))))
+        facts.append(("arguments", escape("\n").join(text for _, text in sorted(arguments))))
     facts.append(("used by", _joined(_users(graph, node, link)) or "nothing"))
     facts.append(("block", _block(graph, node)))
     if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
@@ -101,7 +105,26 @@ def node_html(
         facts.append(("effects", "it may have some: it is impure"))
     name = node.name or ("constant" if node.kind is NodeKind.CONSTANT else node.id)
     attributes = ((key, short_floats(value)) for key, value in node.attributes)
-    return _details(name, (*facts, *attributes, *more))
+    return _details(name, (*facts, *more, *attributes))
+
+
+def function_html(graph: Graph) -> Markup:
+    """List what a Relax function takes, returns and computes."""
+    params = [one for one in graph.nodes if one.kind is NodeKind.PARAM and one.region is None]
+    constants = [one for one in graph.nodes if one.kind is NodeKind.CONSTANT]
+    inputs = params[: number_of_inputs(graph) or len(params)]
+    weights = [*params[len(inputs) :], *constants]
+    takes = [
+        _sized(_link(graph.function, one.id, one.name), one.type_label)
+        for one in inputs[:_MAX_USERS]
+    ]
+    takes += [escape(f"{len(inputs) - len(takes)} more")] if len(takes) < len(inputs) else []
+    facts: list[tuple[str, str | Markup]] = [("takes", escape("\n").join(takes) or "nothing")]
+    facts.append(("returns", ", ".join(graph[one].type_label for one in graph.outputs)))
+    if weights:
+        count = short_count(sum(map(count_elements, weights)))
+        facts.append(("weights", f"{count} numbers in {len(weights):,} tensors"))
+    return _details(graph.function, (*facts, *flops_facts(graph.nodes)))
 
 
 def module_html(contents: ModuleContents) -> Markup:
@@ -242,6 +265,12 @@ def _link(function: str, node: str, text: str, name: str = "") -> Markup:
     target = f'data-function="{escape(function)}" data-goto="{escape(node)}"'
     words = f"{escape(text)} <small>{escape(name)}</small>" if name else escape(text)
     return Markup(f'<button type="button" class="irviz-link" {target}>{words}</button>')  # noqa: S704
+
+
+def _sized(link: Markup, type_label: str) -> Markup:
+    """Return the link to a node with its shape and dtype."""
+    size = type_label.removeprefix("Tensor[").removesuffix("]")
+    return escape(" ").join([link, escape(size)]) if size != type_label else link
 
 
 def _joined(parts: Iterable[Markup]) -> Markup:

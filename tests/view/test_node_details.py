@@ -25,6 +25,7 @@ from irviz.view.node_details import (
     code_html,
     constant_facts,
     copies_html,
+    function_html,
     module_html,
     node_html,
     source_html,
@@ -48,7 +49,7 @@ def test_a_call_says_how_it_calls_and_where_that_leads(modules):
         "type": "Tensor[(2, 2)]",
         "callee": "double",
         "leads to": "a PrimFunc of this module",
-        "arguments": "double tir",
+        "arguments": "double tir (2, 2)",
         "used by": "twice relaxed",
         "block": "1 of 2, dataflow block",
     }
@@ -65,10 +66,14 @@ def test_a_parameter_has_users_and_no_block(modules):
 
 def test_arguments_are_in_the_order_of_the_call(modules):
     graph = extract(modules.EveryKind)
-    assert facts(graph, "packed")["arguments"] == "permute_dims turned, double tir, x"
-    assert facts(graph, "scaled")["arguments"] == "add table, 2.0"
-    assert facts(extract(modules.Impure), "got")["arguments"] == "add y, 3, 'a'"
-    assert facts(extract(modules.Impure), "said")["arguments"] == "'{}', add y"
+    assert facts(graph, "packed")["arguments"].split("\n") == [
+        "permute_dims turned (2, 2)",
+        "double tir (2, 2)",
+        "x (2, 2)",
+    ]
+    assert facts(graph, "scaled")["arguments"] == "add table (2, 2)\n2.0"
+    assert facts(extract(modules.Impure), "got")["arguments"] == "add y (2,)\n3\n'a'"
+    assert facts(extract(modules.Impure), "said")["arguments"] == "'{}'\nadd y (2,)"
 
 
 def test_what_nothing_uses_says_so(modules):
@@ -131,6 +136,24 @@ def test_the_source_is_the_line_with_its_number_and_the_prim_func():
 @pytest.mark.parametrize(("line", "behind", "headings"), [("", "", 0), ("x", "", 1), ("", "x", 1)])
 def test_what_has_no_source_shows_none(line, behind, headings):
     assert source_html("x", behind, line, 1).count("<h3>") == headings
+
+
+def test_a_function_says_what_it_takes_returns_and_computes(modules):
+    assert facts_of(function_html(extract(modules.EveryKind)))["takes"] == "x (2, 2)\nc (), bool"
+    names = ["x", "fc.weight", "fc.running_mean"]
+    sizes = ["Tensor[(1, 4), int64]", "Tensor[(4, 500)]", "Tensor[(500,)]"]
+    params = [
+        Node(NodeId(name), NodeKind.PARAM, name, size)
+        for name, size in zip(names, sizes, strict=True)
+    ]
+    call = Node(NodeId("y"), NodeKind.OPERATOR, "y", "Tensor[(1, 500)]", flops=4000.0)
+    graph = Graph("main", (*params, call), (), (), (call.id,), attributes=(("num_input", "1"),))
+    assert facts_of(function_html(graph)) == {
+        "takes": "x (1, 4), int64",
+        "returns": "Tensor[(1, 500)]",
+        "weights": "2.0 k numbers in 2 tensors",
+        "FLOPs": "4.0 k",
+    }
 
 
 def test_a_module_lists_functions_that_are_alike_in_one_row_and_cuts_a_long_list():

@@ -330,10 +330,14 @@ class Details(TypedDict):
 
 
 class FoundNode(TypedDict):
-    """A node or group that was found: its title in the picture and its layer, then the rest."""
+    """A node or group that was found: its title in the picture and its layer, then the rest.
+
+    `shown` is what the current picture shows for it, "" for nothing.
+    """
 
     function: str
     node: str
+    shown: str
     line: str
     rest: str
 

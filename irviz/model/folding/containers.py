@@ -579,7 +579,7 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
     if len(set(map(operation_name, nodes))) > len(counts):
         most.append("…")
     held = ("each holds" if copies > 1 else "holds", ", ".join(most))
-    flops = _flops(nodes)
+    flops = flops_facts(nodes)
     if not layer:
         return *flops, held
     return ("layer", layer), *flops, ("operators", f"{len(nodes):,}"), held
@@ -590,7 +590,8 @@ def operation_name(node: Node) -> str:
     return node.callee.removeprefix("relax.").removeprefix("vm.builtin.") or node.kind.value
 
 
-def _flops(nodes: Sequence[Node]) -> Facts:
+def flops_facts(nodes: Sequence[Node]) -> Facts:
+    """Return the FLOPs of nodes, at least those that are known; nothing if there are none."""
     known = [one.flops for one in nodes if one.flops is not None]
     count = sum(known)
     if len(known) == len(nodes):

@@ -99,7 +99,7 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
     found = _filled(graph, bound, known)
     if is_named:
         _end_with_siblings(bound, known, found)
-    inputs = _number_of_inputs(graph)
+    inputs = number_of_inputs(graph)
     nodes: list[Node] = []
     params = 0
     for node in graph.nodes:
@@ -117,7 +117,7 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
     return graph.with_nodes(nodes)
 
 
-def _number_of_inputs(graph: Graph) -> int:
+def number_of_inputs(graph: Graph) -> int:
     """Return how many of the first parameters are inputs, 0 if unknown."""
     text = dict(graph.attributes).get("num_input", "")
     return int(text) if text.isdecimal() else 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,14 +184,15 @@ def in_lanes(
     edges: Sequence[tuple[str, str, str, float]],
     direction: str = "up",
 ) -> Layout:
-    """Let routes beside several boxes run straight there, unless that meets a box or more routes.
+    """Let routes beside several boxes, and those that lead far aside, run straight there.
 
-    Graphviz draws them as waves.
+    Graphviz draws them as waves. A route stays as it is where a straight one would meet a box, more
+    routes, or a straight route from another node.
     """
     flow = 1.0 if direction == "down" else -1.0
-    boxes = [*_rects(layout, sizes).values()]
-    frames = [one.rect for one in layout.frames.values()]
-    routes, lanes = dict(layout.routes), list[Rect]()
+    boxes, frames = [*_rects(layout, sizes).values()], [*layout.frames.values()]
+    obstacles = np.array(boxes).reshape(-1, 4)
+    routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
     known = [(name, source) for name, source, *_ in edges if name in routes]
     if len(known) > _MOST_IN_LANES:
         return layout
@@ -204,31 +205,80 @@ def in_lanes(
         return sum(_times_crossed(way, sampled[at]) for at in np.flatnonzero(is_near))
 
     for at, (name, source) in enumerate(known):
-        (start, *_, end), tip = routes[name].points, routes[name].tip
-        if len(routes[name].points) < _LONG or (end[1] - start[1]) * flow <= 0:
-            continue
-        middle = float(np.median(sampled[at][:, 0]))
-        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
-        top, bottom = min(above, below), max(above, below)
-        sides = [x for one in frames if one.top < bottom and one.bottom > top for x in one[::2]]
-        side = min(sides, key=lambda one: abs(one - middle), default=math.inf)
-        beside = sorted((side + _BESIDE, side - _BESIDE), key=lambda one: abs(one - middle))
-        for x in beside if abs(side - middle) < _BESIDE else [middle]:
-            lane = Rect(x - _BEND, top, x + _BEND, bottom)
-            ends = (start[0], above), (end[0], below)
-            ways = [Rect(min(x, one), y - 1, max(x, one), y + 1) for one, y in ends]
-            if any(way.overlaps(box) for way in (lane, *ways) for box in boxes) or any(
-                map(lane.overlaps, lanes)
-            ):
+        start, tip = routes[name].points[0], routes[name].tip
+        end = (tip[0], tip[1] - flow * _ARROW)
+        fewest = -1
+        others = [way for other, way in taken if other != source]
+        for corners in _lanes(routes[name], sampled[at], flow, boxes, frames):
+            ways = [_way(*pair) for pair in pairwise(corners)]
+            if _meet(ways, obstacles) or any(a.overlaps(b) for a in ways for b in others):
                 continue
-            straight = Route(_rounded(start, ends[0], (x, above), (x, below), ends[1], end), tip)
-            points = _sampled(straight)
-            if crossings(points, source) <= crossings(sampled[at], source):
-                routes[name], sampled[at] = straight, points
+            fewest = crossings(sampled[at], source) if fewest < 0 else fewest
+            points = np.array([start, *corners, end])
+            if crossings(points, source) <= fewest:
+                routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
                 low[at], high[at] = points.min(0), points.max(0)
-                lanes.append(lane)
+                taken += [(source, way) for way in ways]
                 break
     return replace(layout, routes=routes)
+
+
+def _lanes(
+    known: Route,
+    sampled: NDArray[np.float64],
+    flow: float,
+    boxes: Sequence[Rect],
+    frames: Sequence[ClusterFrame],
+) -> Iterator[list[Point]]:
+    """Yield the corners of straight ways for a route, the best first, none along a frame."""
+    borders = [one.rect for one in frames]
+    start, end = known.points[0], (known.tip[0], known.points[-1][1])
+    aside, ahead = abs(end[0] - start[0]), (end[1] - start[1]) * flow
+    if ahead <= 0:
+        return
+    if len(known.points) >= _LONG:
+        middle = float(np.median(sampled[:, 0]))
+        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+        top, bottom = min(above, below), max(above, below)
+        near = [one for one in (*boxes, *borders) if one.top < bottom and one.bottom > top]
+        sides = {x for one in near for side in one[::2] for x in (side - _BESIDE, side + _BESIDE)}
+        lines = [x for one in borders if one.top < bottom and one.bottom > top for x in one[::2]]
+        best = sorted({middle, *sides}, key=lambda x: (abs(x - middle), x))[:_MOST_LANES]
+        for x in best:
+            if all(abs(x - line) >= _BESIDE / 2 for line in lines):
+                yield [(start[0], above), (x, above), (x, below), (end[0], below)]
+    elif aside > _FAR_ASIDE * ahead:
+        left, right = sorted((start[0], end[0]))
+        across = [one for one in frames if one.rect.left < right and one.rect.right > left]
+        lines = [y for one in across for y in one.rect[1::2]]
+        titles = [_title_of(one) for one in across]
+        for tenth in (5, 4, 6, 2, 8):
+            y = start[1] + tenth / 10 * (end[1] - start[1])
+            way = _way((left, y), (right, y))
+            if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
+                yield [(start[0], y), (end[0], y)]
+
+
+def _way(one: Point, other: Point) -> Rect:
+    """Return the space of a straight part of a route: a vertical one needs more."""
+    (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+    if top == bottom:
+        return Rect(left, top - 1, right, bottom + 1)
+    return Rect(left - _BEND, top, right + _BEND, bottom)
+
+
+def _meet(ways: Sequence[Rect], obstacles: NDArray[np.float64]) -> bool:
+    """Return whether one of the rectangles overlaps an obstacle."""
+    left, top, right, bottom = obstacles.T
+    return any(
+        ((left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)).any()
+        for way in ways
+    )
+
+
+def _title_of(frame: ClusterFrame) -> Rect:
+    x, y = frame.label
+    return Rect(frame.rect.left, y - _TITLE / 2, 2 * x - frame.rect.left, y + _TITLE / 2)
 
 
 def _rects(layout: Layout, sizes: Mapping[str, Size]) -> dict[str, Rect]:
@@ -286,6 +336,12 @@ _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
 _LONG = 10
 """The points of a route of three curves, which leads past other rows."""
+_MOST_LANES = 8
+"""The most lanes that are tried for a route."""
+_FAR_ASIDE = 3.0
+"""How much farther aside than ahead a route leads that is no good curve."""
+_TITLE = 14.0
+"""The height of a frame's title."""
 _STRAIGHT = 0.35
 """The part of the way in which such a route turns; a third would be a straight line."""
 _TIMES = np.arange(8)[:, None] / 8

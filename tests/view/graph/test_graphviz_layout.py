@@ -17,6 +17,7 @@ from irviz.view.graph.layout import (
     Layout,
     Route,
     around_boxes,
+    in_lanes,
     lay_out,
     read_layout,
     within_frames,
@@ -234,6 +235,53 @@ def test_a_route_through_a_box_is_led_around_it():
     assert all(not 30 < x < 70 for x in across)
     beside = replace(layout, nodes={**places, "c": (100.0, 100.0)})
     assert around_boxes(beside, sizes, [("e0", "a", "b", 0.5)], "up") == beside
+
+
+WAVE = ((20.0, 90.0), (20.0, 70.0), (200.0, 90.0), (200.0, 67.0))
+"""A route that leads far aside, as Graphviz draws it."""
+
+
+def straightened(boxes=(), frames=(), others=()):
+    """Return that route, and others from nodes of their own, where they may be straight."""
+    places = {"a": (20.0, 95.0), "b": (200.0, 55.0)}
+    places |= {f"box{number}": place for number, place in enumerate(boxes)}
+    routes = {"a": Route(WAVE, (200.0, 60.0))}
+    routes |= {f"other{number}": one for number, one in enumerate(others)}
+    places |= {name: one.points[0] for name, one in routes.items() if name not in places}
+    clusters = {f"cluster_{number}": one for number, one in enumerate(frames)}
+    edges = [(name, name, "b", 0.5) for name in routes]
+    found = in_lanes(
+        Layout(400, 120, places, clusters, routes), {name: Size(30, 0) for name in places}, edges
+    )
+    return [found.routes[name] for name in routes]
+
+
+def height(route):
+    """Return where a route leads aside."""
+    return route.points[len(route.points) // 2][1]
+
+
+def test_an_edge_that_leads_far_aside_is_straight_and_enters_its_node_upright():
+    [route] = straightened()
+    assert height(route) == 78.5
+    assert max(y for _, y in route.points) == 90
+    assert route.points[-1][0] == route.tip[0] == 200
+
+
+def test_it_does_not_run_through_a_title_or_along_a_frame_or_through_a_box():
+    title = ClusterFrame(Rect(10, 70, 230, 110), (60, 79))
+    [route] = straightened(frames=[title])
+    assert all(y > 86 or y < 72 or x < 10 or x > 110 for x, y in route.points)
+    line = ClusterFrame(Rect(100, 20, 230, 78.5), (60, 20))
+    assert abs(height(*straightened(frames=[line])) - 78.5) > 4
+    many = [(110.0, float(y)) for y in range(66, 91)]
+    assert straightened(many)[0].points == WAVE
+
+
+def test_two_edges_from_different_nodes_do_not_run_in_one_line():
+    other = Route(tuple((x + 100, y) for x, y in WAVE), (300.0, 60.0))
+    first, second = straightened(others=[other])
+    assert len({height(first), height(second), 90.0}) == 3
 
 
 def test_the_button_of_a_frame_is_beside_edges(modules):

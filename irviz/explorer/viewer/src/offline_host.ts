@@ -180,7 +180,14 @@ export function fileHost(recording: Recording): Host {
       .slice(0, recording.mostFound)
       .map(({ function: name, node, line, rest, text }) => {
         const more = otherMatches(`${line} ${rest}`, text, words);
-        return { function: name, node, line, rest: `${rest}  ${more}`.trimEnd() };
+        const isHere = name === shown && traits.scene.current?.nodes[node];
+        return {
+          function: name,
+          node,
+          shown: isHere ? node : "",
+          line,
+          rest: `${rest}  ${more}`.trimEnd(),
+        };
       });
     change("found", { words: words.trim(), nodes: listed, count: nodes.length, errors: [] });
   }

@@ -4,6 +4,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { placeOfMap, usualPlace } from "./map_place";
 import type { PictureView } from "./picture_view";
+import type { State } from "./state";
 import { type Rect, visiblePart } from "./viewport";
 
 const LARGEST = { width: 150, height: 130 }; // px
@@ -14,16 +15,18 @@ const GAP = 8; // px between the map and the edges of the pane
 const SETTLED_AFTER = 200; // ms without a move, after which the map may change its corner
 
 /** Shown where not everything is seen. It does what a drag of the picture does, and keys do. */
-export function OverviewMap({ view }: { view: PictureView }) {
+export function OverviewMap({ state, view }: { state: State; view: PictureView }) {
   if (view.isAllVisible.value) return null;
-  return <Shown view={view} />;
+  return <Shown state={state} view={view} />;
 }
 
-function Shown({ view }: { view: PictureView }) {
+function Shown({ state, view }: { state: State; view: PictureView }) {
   const element = useRef<SVGSVGElement>(null);
   const picture = view.picture.value;
   if (!picture) return null;
   const { frame } = picture;
+  const rects = picture.rects();
+  const hits = state.hits.value.flatMap((id) => rects.get(id) ?? []);
   const pane = view.size.value;
   const share = Math.min(
     Math.min(LARGEST.width, SHARE * pane.width) / frame.width,
@@ -69,7 +72,8 @@ function Shown({ view }: { view: PictureView }) {
       onClick={still}
       onDblClick={still}
     >
-      <path class="irviz-overview-nodes" d={outline(picture.rects().values())} />
+      <path class="irviz-overview-nodes" d={outline(rects.values())} />
+      <path class="irviz-overview-found" d={outline(hits)} />
       <Seen view={view} frame={frame} />
     </svg>
   );

@@ -117,13 +117,25 @@ export function readPicture(text: string): DrawnPicture {
     }
   }
   const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
-  const enlargeable = [...svg.querySelectorAll<SVGElement>(".toggle, .title > text")];
+  const toggles = svg.querySelectorAll<SVGElement>(".toggle");
+  const titles = [...svg.querySelectorAll<SVGTextElement>(".title > text")];
   let factor = 1;
   const enlarge = (next: number) => {
     if (next === factor) return;
     factor = next;
     // not as a custom property of the picture: the style of each of its parts would be found anew
-    for (const one of enlargeable) one.style.transform = next === 1 ? "" : `scale(${next})`;
+    const set = (one: SVGElement, scale: number) => {
+      one.style.transform = scale === 1 ? "" : `scale(${scale})`;
+    };
+    for (const one of toggles) set(one, next);
+    const taken: Rect[] = []; // by the titles of outer groups, which come first
+    const boxes = next === 1 ? [] : titles.map(rectOfText);
+    for (const [at, one] of titles.entries()) {
+      const box = boxes[at] && grown(boxes[at], next);
+      const isFree = box !== undefined && !taken.some((other) => overlap(box, other));
+      if (isFree) taken.push(box);
+      set(one, isFree ? next : 1);
+    }
   };
   let areMeasured = false;
   const measureNames = () => {
@@ -196,6 +208,23 @@ function rectOf(node: Element): Rect {
   const [box, shift] = [boxOf(shape), shiftOf(shape)];
   return { ...box, x: box.x + shift.x, y: box.y + shift.y };
 }
+
+function rectOfText(text: SVGTextElement): Rect {
+  const [{ x, y, width, height }, shift] = [text.getBBox(), shiftOf(text)];
+  return { x: x + shift.x, y: y + shift.y, width, height };
+}
+
+/** Return the box of a text that grows from the middle of its left side. */
+const grown = ({ x, y, width, height }: Rect, factor: number): Rect => ({
+  ...{ x, y: y - (height * (factor - 1)) / 2 },
+  ...{ width: width * factor, height: height * factor },
+});
+
+const overlap = (one: Rect, other: Rect) =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height;
 
 /** Draw some nodes pale, with the edges of their values. */
 export function showPale(picture: DrawnPicture, ids: readonly string[]) {

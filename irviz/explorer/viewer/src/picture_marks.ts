@@ -12,8 +12,8 @@ interface Marks {
   select(ids: readonly string[]): void;
   /** Show the edge that is pointed at, and outline its ends. */
   follow(edge: DrawnEdge | null): void;
-  /** Outline nodes for a moment. */
-  outline(name: "pulse" | "new" | "preview", ids: readonly string[]): void;
+  /** Outline nodes: what changed or is new for a moment. */
+  outline(name: "pulse" | "new" | "preview" | "found", ids: readonly string[]): void;
 }
 
 /** Add the marks of a picture to the element that it is in. */
@@ -30,7 +30,12 @@ export function createMarks(picture: DrawnPicture): Marks {
     made.setAttribute("class", `irviz-mark-${name}`);
     return svg.appendChild(made);
   };
-  const outlines = { preview: group("preview"), new: group("new"), pulse: group("pulse") };
+  const outlines = {
+    found: group("found"),
+    preview: group("preview"),
+    new: group("new"),
+    pulse: group("pulse"),
+  };
   const selected = group("selected");
   const near = group("near");
   const followed = group("edge");

@@ -62,7 +62,7 @@ export function PicturePane({ state, view, hasMap }: Props) {
           <Instead state={state} names={picture?.instead ?? []} />
         </div>
       ) : null}
-      {hasMap ? <OverviewMap view={view} /> : null}
+      {hasMap ? <OverviewMap state={state} view={view} /> : null}
       <Tooltip pointed={pointed} size={view.size} />
       <LiveWords state={state} view={view} />
     </div>
@@ -166,6 +166,7 @@ function drive(
     marks.value?.outline("pulse", change?.[side] ?? []);
   });
   run(() => marks.value?.outline("new", view.fresh.value));
+  run(() => marks.value?.outline("found", side === "current" ? state.hits.value : []));
   run(() => marks.value?.outline("preview", side === "current" ? state.marked.value : []));
   let known = state.selection.peek(); // what was selected before is not gone to
   let isAwaited = false; // selected, and not shown yet: it may be in the next picture

@@ -261,10 +261,13 @@ export interface Details {
   history: HistoryStep[];
 }
 
-/** A node or group that was found: its title in the picture and its layer, then the rest. */
+/** A node or group that was found: its title in the picture and its layer, then the rest.
+ *
+ * `shown` is what the current picture shows for it, "" for nothing. */
 export interface FoundNode {
   function: string;
   node: string;
+  shown: string;
   line: string;
   rest: string;
 }

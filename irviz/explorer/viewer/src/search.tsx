@@ -30,7 +30,7 @@ export function Search({ state }: { state: State }) {
   }, [text.value]);
   useEffect(() => {
     at.value = 0;
-  }, [found]);
+  }, [found.words, found.count]);
   useEffect(() => {
     const [rows, option] = [list.current, list.current?.children[at.value]];
     if (!rows || !(option instanceof HTMLElement)) return;

@@ -82,6 +82,8 @@ export interface State extends Shared {
   readonly wantsFit: Signal<boolean>;
   /** What is written in the search field; it is searched after a pause. */
   readonly query: Signal<string>;
+  /** What the picture shows of the nodes that are found. */
+  readonly hits: ReadonlySignal<readonly string[]>;
   readonly isHelpOpen: Signal<boolean>;
   /** Whether the flame graph of the passes is shown. */
   readonly areTimesOpen: Signal<boolean>;
@@ -269,6 +271,12 @@ export function createState(host: Host, ended: AbortSignal): State {
 
   const viewport = signal<Viewport | null>(null);
   const fitsAll = signal(false);
+  const query = signal(shared.search.peek());
+  const hits = computed(() => {
+    const { words, nodes } = shared.found.value;
+    const isAnswer = words !== "" && words.trim() === query.value.trim();
+    return isAnswer ? nodes.map(({ shown }) => shown).filter(Boolean) : [];
+  });
   return {
     ...shared,
     host,
@@ -285,7 +293,8 @@ export function createState(host: Host, ended: AbortSignal): State {
     centreGroup: signal(""),
     wantedGroup,
     wantsFit: signal(false),
-    query: signal(shared.search.peek()),
+    query,
+    hits,
     isHelpOpen: signal(false),
     areTimesOpen: signal(false),
     isInspectorOpen: signal(true),

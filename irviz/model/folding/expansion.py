@@ -97,6 +97,10 @@ def expanded_containers(
         if budget.open(largest, limit, 1):
             collapsed += largest.inside
             opener.note(largest)
+    for *outer, container in paths.values():
+        is_shown = not outer or outer[-1].id in budget.is_open
+        if container.layer and container.held == container.copies == 1 and is_shown:
+            budget.open(container, limit, 1)  # a call says more than a layer that is one
     return budget.is_open - expansion.closed
 
 

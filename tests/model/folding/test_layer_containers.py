@@ -176,6 +176,18 @@ def test_a_layer_of_one_call_is_drawn_as_that_call_which_has_its_title(graphs):
     assert not lone_calls(visible_graph(tree, opened.open(weight)).graph)
 
 
+def test_a_layer_of_one_call_is_open_until_it_is_closed(graphs):
+    model, calls = Model(graphs), []
+    model.layer("stem", "Conv2d", lambda: calls.append(model.step("conv2d", weights=1)))
+    for index in range(12):
+        model.layer(f"h.{index}", "Block", lambda: (model.linear("a"), model.linear("b")))
+    tree = container_tree(model.graph())
+    shown = visible_graph(tree, minimum=MIN_NODES).graph
+    assert shown[calls[0]].group == "stem · Conv2d"
+    closed = visible_graph(tree, Expansion().close("layer:model.stem"), minimum=MIN_NODES).graph
+    assert calls[0] not in closed.index
+
+
 def test_elements_of_which_several_are_used_are_nodes(graphs):
     tree, (call, *elements) = with_elements(graphs, used=2)
     shown = visible_graph(tree, reveal(tree, Expansion(), call))

@@ -212,9 +212,7 @@ def details(
     }
 
 
-@derived(
-    lambda state: (state.search, state.stage, state.function, view_or_none(state, "current"))
-)
+@derived(lambda state: (state.search, state.stage, state.function, view_or_none(state, "current")))
 def found_nodes(state: State) -> schema.Found:
     """Return the nodes and groups that match the words, those of the current function first."""
     words = state.search.strip()

@@ -59,8 +59,8 @@ def expanded_containers(
     """Return the ids of the expanded containers, which show at most `limit` nodes in total.
 
     The user's choices come first, latest first, then outer containers before inner ones. The
-    containers around an expanded one are expanded too, and so is an only child. Of a model's
-    layers, as many levels are expanded as fit on one screen.
+    containers around an expanded one are expanded too, and so are an only child and a layer that is
+    one call. Of a model's layers, as many levels are expanded as fit on one screen.
 
     While that shows fewer than `minimum` steps and collapsed containers (at most MIN_NODES), two
     steps between layers are expanded, or else the largest container; calls with their buffers only
@@ -86,17 +86,7 @@ def expanded_containers(
             inner = [one for around in level for one in around.parts]
             automatic = min(AUTOMATIC_NODES, limit)
             level = [one for one in inner if budget.open(one, automatic)]
-    besides = _drawn_besides(tree)
-    collapsed = tree.root.inside
-    while collapsed:
-        largest = max(collapsed, key=opener.priority)
-        shown = budget.count_items() + (besides if largest.kind is RegionKind.CALL else 0)
-        if shown >= minimum:
-            break
-        collapsed.remove(largest)
-        if budget.open(largest, limit, 1):
-            collapsed += largest.inside
-            opener.note(largest)
+    opener.fill(minimum)
     for *outer, container in paths.values():
         is_shown = not outer or outer[-1].id in budget.is_open
         if container.layer and container.held == container.copies == 1 and is_shown:
@@ -107,8 +97,8 @@ def expanded_containers(
 class _LevelOpener:
     """Expands a model's layers a whole level at a time while they fit on one screen.
 
-    If a level does not fit, its repeats are expanded, longest first. The innermost layers, such as
-    a single convolution, stay collapsed.
+    If a level does not fit, its repeats are expanded, longest first. The innermost layers stay
+    collapsed.
     """
 
     def __init__(self, tree: ContainerTree, budget: _NodeBudget, limit: int) -> None:
@@ -136,7 +126,21 @@ class _LevelOpener:
                 level += inner
                 later += repeats
 
-    def priority(self, container: Container) -> tuple[bool, bool, bool, int]:
+    def fill(self, minimum: int) -> None:
+        """Expand more where fewer than `minimum` steps and collapsed containers are shown."""
+        besides = _drawn_besides(self._tree)
+        collapsed = self._tree.root.inside
+        while collapsed:
+            largest = max(collapsed, key=self._priority)
+            is_call = largest.kind is RegionKind.CALL
+            if self._budget.count_items() + (besides if is_call else 0) >= minimum:
+                break
+            collapsed.remove(largest)
+            if self._budget.open(largest, self._limit, 1):
+                collapsed += largest.inside
+                self._ranks += self._more_ranks(largest)
+
+    def _priority(self, container: Container) -> tuple[bool, bool, bool, int]:
         """Return a key that is largest for the container to expand first.
 
         That is the largest one, or two steps between layers. Calls with their buffers come last,
@@ -148,10 +152,6 @@ class _LevelOpener:
         if self._tree.is_lowered and self._tree.has_layers:
             fits = self._ranks + self._more_ranks(container) <= FIRST_RANKS
         return container.kind is not RegionKind.CALL, fits, is_pair, size
-
-    def note(self, container: Container) -> None:
-        """Record that a container is expanded."""
-        self._ranks += self._more_ranks(container)
 
     def _more_ranks(self, container: Container) -> float:
         return count_ranks(self._tree.bound, container.children) - 1 + FRAME_RANKS

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from itertools import product
 from types import MappingProxyType
-from typing import NamedTuple
 
 import graphviz
 
@@ -22,6 +21,7 @@ from irviz.model.graph.graph import (
     RegionKind,
 )
 from irviz.view.graph import node_labels
+from irviz.view.graph.layout import LayoutInput
 from irviz.view.graph.nodes_and_edges import (
     Entries,
     cluster_contents,
@@ -40,24 +40,6 @@ _STEPS = 2000
 _WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
 _NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.25", "margin": "12", "title": "6"}
 """The spaces of a model with layers: between nodes, between ranks, and of frames."""
-
-
-class LayoutInput(NamedTuple):
-    """The input of a layout; node `n3` is the graph's fourth node, edge `e3` its fourth edge.
-
-    The edges to the output follow the graph's own.
-
-    Attributes:
-        sizes: The size of each node in px.
-        edges: `(id, source, target, entry)`: an edge enters its target at this fraction of the
-            target's width.
-        frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
-            nodes that are directly inside.
-    """
-
-    sizes: dict[str, Size]
-    edges: list[tuple[str, str, str, float]]
-    frames: dict[str, tuple[str, list[str]]]
 
 
 def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:

@@ -473,18 +473,18 @@ def place_graph(
                     found = lay_out(strict, seconds)
                     if found and found.nodes.keys() == given.sizes.keys():
                         dot, layout, is_strict = strict, found, True
-                layout = without_mirrored_routes(layout, given.edges, direction)
-                layout = add_missing_routes(layout, given.sizes, given.edges, direction)
-                layout = without_needless_crossings(layout, given.sizes, given.edges, direction)
-                layout = within_frames(layout, given.sizes, given.edges)
+                layout = without_mirrored_routes(layout, given, direction)
+                layout = add_missing_routes(layout, given, direction)
+                layout = without_needless_crossings(layout, given, direction)
+                layout = within_frames(layout, given)
                 if is_strict:
-                    layout = around_boxes(layout, given.sizes, given.edges, direction)
-                layout = in_lanes(layout, given.sizes, given.edges, direction)
+                    layout = around_boxes(layout, given, direction)
+                layout = in_lanes(layout, given, direction)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"
     note = f"The layout {why}: this is a plainer one."
-    return PlacedGraph(graph, direction, dot, layered_layout(*given, direction), note)
+    return PlacedGraph(graph, direction, dot, layered_layout(given, direction), note)
 
 
 def _runs_back(graph: Graph, layout: Layout, direction: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,24 @@ from irviz.view.svg_primitives import Point, Rect, Size
 
 LAYOUT_SECONDS = 3.0
 """The default time limit of a layout; 2,000 nodes take about half of it."""
+
+
+class LayoutInput(NamedTuple):
+    """The input of a layout; node `n3` is the graph's fourth node, edge `e3` its fourth edge.
+
+    The edges to the output follow the graph's own.
+
+    Attributes:
+        sizes: The size of each node in px.
+        edges: `(id, source, target, entry)`: an edge enters its target at this fraction of the
+            target's width.
+        frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
+            nodes that are directly inside.
+    """
+
+    sizes: dict[str, Size]
+    edges: list[tuple[str, str, str, float]]
+    frames: dict[str, tuple[str, list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +97,13 @@ def _laid_out(dot: str, seconds: float) -> Layout:
     return read_layout(answer)
 
 
-def without_mirrored_routes(
-    layout: Layout,
-    edges: Sequence[tuple[str, str, str, float]],
-    direction: str = "up",
-) -> Layout:
+def without_mirrored_routes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
     """Remove routes that start at the side of a node where its operands enter.
 
     Where data flows upwards, Graphviz exchanges the sides of an edge between nodes of one rank.
     """
     routes = dict(layout.routes)
-    for name, source, _, _ in edges:
+    for name, source, _, _ in given.edges:
         if name in routes:
             above = routes[name].points[0][1] < layout.nodes[source][1]
             if above == (direction == "down"):
@@ -96,21 +111,16 @@ def without_mirrored_routes(
     return replace(layout, routes=routes)
 
 
-def without_needless_crossings(
-    layout: Layout,
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    direction: str = "up",
-) -> Layout:
+def without_needless_crossings(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
     """Make routes to a node almost straight where they cross less often for that.
 
     Graphviz bends each route by itself, so two may cross although their ends are in one order.
     """
     flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, sizes)
+    rects = _rects(layout, given.sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     entering: dict[str, list[tuple[str, str, float]]] = {}
-    for name, source, target, entry in edges:
+    for name, source, target, entry in given.edges:
         if name in layout.routes:
             entering.setdefault(target, []).append((name, source, entry))
     routes = dict(layout.routes)
@@ -132,18 +142,16 @@ def without_needless_crossings(
     return replace(layout, routes=routes)
 
 
-def within_frames(
-    layout: Layout, sizes: Mapping[str, Size], edges: Sequence[tuple[str, str, str, float]]
-) -> Layout:
+def within_frames(layout: Layout, given: LayoutInput) -> Layout:
     """Move each route into the smallest frame around both ends, unless it would meet a box there.
 
     Graphviz lets routes bulge out of frames at their sides.
     """
-    rects = _rects(layout, sizes)
+    rects = _rects(layout, given.sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     frames = sorted((one.rect for one in layout.frames.values()), key=lambda one: one.width)
     routes = dict(layout.routes)
-    for name, *ends, _ in edges:
+    for name, *ends, _ in given.edges:
         around = (one for one in frames if all(one.contains(rects[end]) for end in ends))
         if name in routes and (frame := next(around, None)):
             known, x = routes[name], _sampled(routes[name])[:, 0]
@@ -155,21 +163,16 @@ def within_frames(
     return replace(layout, routes=routes)
 
 
-def around_boxes(
-    layout: Layout,
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    direction: str = "up",
-) -> Layout:
+def around_boxes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
     """Lead routes that run through a box around all boxes, where there is a way.
 
     Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
     """
     flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, sizes)
+    rects = _rects(layout, given.sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
     routes = dict(layout.routes)
-    for name, source, target, entry in edges:
+    for name, source, target, entry in given.edges:
         if name in routes and not _is_free(routes[name], obstacles):
             other = route(
                 rects[source], rects[target], entry, flow, rects.values(), is_direct=False
@@ -178,22 +181,17 @@ def around_boxes(
     return replace(layout, routes=routes)
 
 
-def in_lanes(
-    layout: Layout,
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    direction: str = "up",
-) -> Layout:
+def in_lanes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
     """Let routes beside several boxes, and those that lead far aside, run straight there.
 
     Graphviz draws them as waves. A route stays as it is where a straight one would meet a box, more
     routes, or a straight route from another node.
     """
     flow = 1.0 if direction == "down" else -1.0
-    boxes, frames = [*_rects(layout, sizes).values()], [*layout.frames.values()]
+    boxes, frames = [*_rects(layout, given.sizes).values()], [*layout.frames.values()]
     obstacles = np.array(boxes).reshape(-1, 4)
     routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
-    known = [(name, source) for name, source, *_ in edges if name in routes]
+    known = [(name, source) for name, source, *_ in given.edges if name in routes]
     if len(known) > _MOST_IN_LANES:
         return layout
     sources = np.array([source for _, source in known])
@@ -455,17 +453,13 @@ class _Box:
         return Rect.at((self.x, top), self.width, self.height)
 
 
-def layered_layout(
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    frames: Mapping[str, tuple[str, Sequence[str]]],
-    direction: str = "up",
-) -> Layout:
+def layered_layout(given: LayoutInput, direction: str = "up") -> Layout:
     """Place nodes in rows, each after the nodes that it uses.
 
-    The arguments are those of `LayoutInput`, with nodes in the order of the text; edges against
-    this order do not affect the rows. Clusters without a node are left out, as in Graphviz.
+    The nodes are in the order of the text; edges against this order do not affect the rows.
+    Clusters without a node are left out, as in Graphviz.
     """
+    sizes, edges, frames = given
     whole = _Box()
     framed, nodes = _nest(whole, sizes, frames)
     for _, source, target, _ in edges:
@@ -614,18 +608,13 @@ _BESIDE = NODE_GAP / 2
 """The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
 
 
-def add_missing_routes(
-    layout: Layout,
-    sizes: Mapping[str, Size],
-    edges: Sequence[tuple[str, str, str, float]],
-    direction: str = "up",
-) -> Layout:
+def add_missing_routes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
     """Add a route for each edge of a layout that has none; it may cross nodes."""
     flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, sizes)
+    rects = _rects(layout, given.sizes)
     added = {
         name: route(rects[source], rects[target], entry, flow, rects.values())
-        for name, source, target, entry in edges
+        for name, source, target, entry in given.edges
         if name not in layout.routes
     }
     return replace(layout, routes={**layout.routes, **added}) if added else layout

@@ -150,7 +150,8 @@ def _side(
             name: Size(rect.width, rect.height + (0.0 if name in filling else VALUE_HEIGHT))
             for name, rect in rects.items()
         }
-        layout = add_missing_routes(layout, {**given.sizes, **known}, given.edges, direction)
+        given = given._replace(sizes={**given.sizes, **known})
+        layout = add_missing_routes(layout, given, direction)
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.view.graph import layout as module
-from irviz.view.graph.layout import Layout, add_missing_routes, layered_layout
+from irviz.view.graph.layout import Layout, LayoutInput, add_missing_routes, layered_layout
 from irviz.view.graph.nodes_and_edges import points_along
 
 NEAR = 1e-6
@@ -41,6 +41,10 @@ class Box(NamedTuple):
             and self.top <= other.top + NEAR
             and other.bottom <= self.bottom + NEAR
         )
+
+
+def in_rows(sizes, edges, frames, direction):
+    return layered_layout(LayoutInput(sizes, edges, frames), direction)
 
 
 def node_boxes(layout, sizes):
@@ -93,7 +97,7 @@ def inputs(draw):
 @given(inputs())
 def test_no_two_nodes_meet(given_):
     sizes = given_[0]
-    boxes = list(node_boxes(layered_layout(*given_), sizes).values())
+    boxes = list(node_boxes(in_rows(*given_), sizes).values())
     for index, box in enumerate(boxes):
         assert not [other for other in boxes[:index] if box.meets(other)]
 
@@ -101,7 +105,7 @@ def test_no_two_nodes_meet(given_):
 @given(inputs())
 def test_a_frame_holds_its_nodes_and_frames_and_meets_nothing_else(given_):
     sizes, _, frames, _ = given_
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     framed = frame_boxes(layout)
     owners = {node: name for name, (_, nodes) in frames.items() for node in nodes}
     for name, box in framed.items():
@@ -120,7 +124,7 @@ def test_a_frame_holds_its_nodes_and_frames_and_meets_nothing_else(given_):
 @given(inputs())
 def test_the_frames_are_those_with_a_node_outer_ones_first(given_):
     _, _, frames, _ = given_
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     filled = {
         above for name, (_, nodes) in frames.items() if nodes for above in around(name, frames)
     }
@@ -133,7 +137,7 @@ def test_the_frames_are_those_with_a_node_outer_ones_first(given_):
 @given(inputs())
 def test_a_frame_has_room_for_its_title_above_what_it_holds(given_):
     sizes, _, frames, _ = given_
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     for name, frame in layout.frames.items():
         x, y = frame.label
         strip = Box(x - 30, y - 8, x + 30, y + 8)
@@ -146,7 +150,7 @@ def test_a_frame_has_room_for_its_title_above_what_it_holds(given_):
 
 @given(inputs())
 def test_everything_is_inside_the_picture_and_touches_its_sides(given_):
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     boxes = [*node_boxes(layout, given_[0]).values(), *frame_boxes(layout).values()]
     points = [p for r in layout.routes.values() for p in (*r.points, r.tip)]
     boxes += [Box(x, y, x, y) for x, y in points]
@@ -162,7 +166,7 @@ def test_everything_is_inside_the_picture_and_touches_its_sides(given_):
 @given(inputs())
 def test_an_edge_leads_from_the_outlet_to_its_entry_along_the_flow(given_):
     sizes, edges, _, direction = given_
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     boxes = node_boxes(layout, sizes)
     assert set(layout.routes) == {name for name, *_ in edges}
     down = 1 if direction == "down" else -1
@@ -184,10 +188,12 @@ def test_an_edge_leads_from_the_outlet_to_its_entry_along_the_flow(given_):
 @given(inputs(), st.data())
 def test_an_edge_that_lost_its_route_gets_it_again_and_the_others_keep_theirs(given_, data):
     sizes, edges, _, direction = given_
-    layout = layered_layout(*given_)
+    layout = in_rows(*given_)
     lost = data.draw(st.sets(st.sampled_from(sorted(layout.routes)))) if edges else set()
     kept = {name: route for name, route in layout.routes.items() if name not in lost}
-    found = add_missing_routes(replace(layout, routes=kept), sizes, edges, direction)
+    found = add_missing_routes(
+        replace(layout, routes=kept), LayoutInput(sizes, edges, {}), direction
+    )
     assert {name: found.routes[name] for name in kept} == kept
     for name, *_ in edges:
         for one, other in zip(found.routes[name].points, layout.routes[name].points, strict=True):
@@ -211,7 +217,9 @@ def test_an_edge_that_leads_back_passes_beside_its_ends(direction, source, targe
     if source[1] - target[1] in (-280, 280):
         del sizes["between"], places["between"]
     placed = Layout(300, 320, places, {}, {})
-    route = add_missing_routes(placed, sizes, [("e0", "s", "t", 0.5)], direction).routes["e0"]
+    route = add_missing_routes(
+        placed, LayoutInput(sizes, [("e0", "s", "t", 0.5)], {}), direction
+    ).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
     line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
     assert len(line) > 15
@@ -226,7 +234,9 @@ def test_an_edge_that_leads_back_goes_around_what_stands_beside_its_ends(directi
     sizes = {"s": Size(100, 40), "t": Size(80, 30), "one": Size(60, 30), "two": Size(170, 40)}
     places = {"s": source, "t": target, "one": (120, 155), "two": (205, target[1])}
     placed = Layout(300, 320, places, {}, {})
-    route = add_missing_routes(placed, sizes, [("e0", "s", "t", 0.5)], direction).routes["e0"]
+    route = add_missing_routes(
+        placed, LayoutInput(sizes, [("e0", "s", "t", 0.5)], {}), direction
+    ).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
     line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
     assert not [point for point in line if any(box.holds(point) for box in boxes)][1:]
@@ -236,7 +246,7 @@ def test_an_edge_that_leads_back_goes_around_what_stands_beside_its_ends(directi
 def test_data_flows_in_one_direction_without_frames(given_):
     sizes, edges, _, direction = given_
     order = {name: index for index, name in enumerate(sizes)}
-    layout = layered_layout(sizes, edges, {}, direction)
+    layout = in_rows(sizes, edges, {}, direction)
     boxes = node_boxes(layout, sizes)
     for _, source, target, _ in edges:
         if order[source] < order[target]:
@@ -247,20 +257,20 @@ def test_data_flows_in_one_direction_without_frames(given_):
 @given(inputs())
 def test_up_is_down_the_other_way_round_where_there_is_no_title(given_):
     sizes, edges, _, _ = given_
-    up, down = (layered_layout(sizes, edges, {}, direction) for direction in ("up", "down"))
+    up, down = (in_rows(sizes, edges, {}, direction) for direction in ("up", "down"))
     assert (up.width, up.height) == pytest.approx((down.width, down.height))
     for name, (x, y) in up.nodes.items():
         assert (x, up.height - y) == pytest.approx(down.nodes[name])
 
 
 def test_an_empty_graph_has_no_size():
-    assert layered_layout({}, [], {}, "up") == Layout(0, 0, {}, {}, {})
+    assert in_rows({}, [], {}, "up") == Layout(0, 0, {}, {}, {})
 
 
 def test_a_chain_stands_in_rows_with_the_gaps_between_them():
     sizes = {name: Size(40, 30) for name in ("x", "w", "y", "z")}
     edges = [("e0", "x", "y", 0.25), ("e1", "w", "y", 0.75), ("e2", "y", "z", 0.5)]
-    layout = layered_layout(sizes, edges, {}, "down")
+    layout = in_rows(sizes, edges, {}, "down")
     step = 30 + module.ROW_GAP
     middle = 40 + module.NODE_GAP / 2
     assert layout.nodes == {
@@ -275,7 +285,7 @@ def test_a_chain_stands_in_rows_with_the_gaps_between_them():
 def test_a_weight_stands_in_the_row_before_its_user():
     sizes = {name: Size(40, 30) for name in ("x", "w0", "w1", "a", "b")}
     pairs = [("x", "a"), ("w0", "a"), ("a", "b"), ("w1", "b")]
-    layout = layered_layout(sizes, [(f"e{i}", *p, 0.5) for i, p in enumerate(pairs)], {}, "down")
+    layout = in_rows(sizes, [(f"e{i}", *p, 0.5) for i, p in enumerate(pairs)], {}, "down")
     assert layout.nodes["w0"][1] == layout.nodes["x"][1]
     assert layout.nodes["w1"][1] == layout.nodes["a"][1]
 
@@ -283,7 +293,7 @@ def test_a_weight_stands_in_the_row_before_its_user():
 @pytest.mark.parametrize("frames", [{"f": ("", ["a", "b"])}, {"f": ("", ["b"]), "g": ("f", ["a"])}])
 def test_what_a_frame_needs_stands_before_it_even_if_it_is_listed_within(frames):
     sizes = {name: Size(40, 30) for name in ("a", "w", "b")}
-    layout = layered_layout(sizes, [("e0", "w", "b", 0.5)], frames, "down")
+    layout = in_rows(sizes, [("e0", "w", "b", 0.5)], frames, "down")
     assert layout.nodes["w"][1] + 15 < layout.frames["f"].rect.top
 
 
@@ -291,7 +301,7 @@ def test_the_same_graph_gives_the_same_layout():
     sizes = {f"n{index}": Size(40 + index, 30) for index in range(50)}
     edges = [(f"e{i}", f"n{i * 7 % 50}", f"n{i * 3 % 50}", 0.5) for i in range(200)]
     frames = {"f": ("", ["n3", "n4"]), "g": ("f", ["n9"])}
-    assert layered_layout(sizes, edges, frames, "up") == layered_layout(sizes, edges, frames, "up")
+    assert in_rows(sizes, edges, frames, "up") == in_rows(sizes, edges, frames, "up")
 
 
 def test_a_large_deep_graph_takes_no_time():
@@ -301,6 +311,6 @@ def test_a_large_deep_graph_takes_no_time():
     # deeper than Python's functions may call each other
     frames = {f"f{i}": (f"f{i - 1}" if i else "", [f"n{i}"]) for i in range(1500)}
     begin = time.process_time()
-    layout = layered_layout(sizes, edges, frames, "up")
+    layout = in_rows(sizes, edges, frames, "up")
     assert time.process_time() - begin < 3  # measured: 0.3 s
     assert len(layout.nodes) == count

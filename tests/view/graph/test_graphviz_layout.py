@@ -15,6 +15,7 @@ from irviz.view.graph.graphviz_engine import ENGINE
 from irviz.view.graph.layout import (
     ClusterFrame,
     Layout,
+    LayoutInput,
     Route,
     around_boxes,
     in_lanes,
@@ -209,7 +210,9 @@ def bulging(obstacle):
     places = {"a": (50, 180), "b": (50, 20), "c": obstacle}
     layout = Layout(140, 200, places, frames, {"e0": Route(points, (50, 30))})
     sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(4, 40)}
-    return within_frames(layout, sizes, [("e0", "a", "b", 0.5)]).routes["e0"].points, points
+    return within_frames(layout, LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})).routes[
+        "e0"
+    ].points, points
 
 
 def test_a_route_stays_in_the_frame_around_both_of_its_ends():
@@ -228,13 +231,14 @@ def test_a_route_through_a_box_is_led_around_it():
     sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(40, 40)}
     straight = Route(((50, 175), (50, 120), (50, 80), (50, 30)), (50, 25))
     layout = Layout(140, 200, places, {}, {"e0": straight})
-    points = around_boxes(layout, sizes, [("e0", "a", "b", 0.5)], "up").routes["e0"].points
+    given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
+    points = around_boxes(layout, given, "up").routes["e0"].points
     assert points[0] == straight.points[0]
     assert math.dist(points[-1], straight.tip) < 10
     across = [x for x, y in points if 80 <= y <= 120] + [max(x for x, _ in points)]
     assert all(not 30 < x < 70 for x in across)
     beside = replace(layout, nodes={**places, "c": (100.0, 100.0)})
-    assert around_boxes(beside, sizes, [("e0", "a", "b", 0.5)], "up") == beside
+    assert around_boxes(beside, given, "up") == beside
 
 
 WAVE = ((20.0, 90.0), (20.0, 70.0), (200.0, 90.0), (200.0, 67.0))
@@ -250,9 +254,8 @@ def straightened(boxes=(), frames=(), others=()):
     places |= {name: one.points[0] for name, one in routes.items() if name not in places}
     clusters = {f"cluster_{number}": one for number, one in enumerate(frames)}
     edges = [(name, name, "b", 0.5) for name in routes]
-    found = in_lanes(
-        Layout(400, 120, places, clusters, routes), {name: Size(30, 0) for name in places}, edges
-    )
+    given = LayoutInput({name: Size(30, 0) for name in places}, edges, {})
+    found = in_lanes(Layout(400, 120, places, clusters, routes), given)
     return [found.routes[name] for name in routes]
 
 

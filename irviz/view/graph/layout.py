@@ -207,8 +207,8 @@ def in_lanes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layou
         end = (tip[0], tip[1] - flow * _ARROW)
         fewest = -1
         others = [way for other, way in taken if other != source]
-        for corners in _lanes(routes[name], sampled[at], flow, boxes, frames):
-            ways = [_way(*pair) for pair in pairwise(corners)]
+        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames):
+            ways = [_way(*pair, clear) for pair in pairwise(corners)]
             if _meet(ways, obstacles) or any(a.overlaps(b) for a in ways for b in others):
                 continue
             fewest = crossings(sampled[at], source) if fewest < 0 else fewest
@@ -216,7 +216,7 @@ def in_lanes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layou
             if crossings(points, source) <= fewest:
                 routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
                 low[at], high[at] = points.min(0), points.max(0)
-                taken += [(source, way) for way in ways]
+                taken += [(source, _way(*pair, _BEND)) for pair in pairwise(corners)]
                 break
     return replace(layout, routes=routes)
 
@@ -227,8 +227,11 @@ def _lanes(
     flow: float,
     boxes: Sequence[Rect],
     frames: Sequence[ClusterFrame],
-) -> Iterator[list[Point]]:
-    """Yield the corners of straight ways for a route, the best first, none along a frame."""
+) -> Iterator[tuple[list[Point], float]]:
+    """Yield the corners of straight ways for a route, the best first, none along a frame.
+
+    With each comes the distance from boxes that it must have.
+    """
     borders = [one.rect for one in frames]
     start, end = known.points[0], (known.tip[0], known.points[-1][1])
     aside, ahead = abs(end[0] - start[0]), (end[1] - start[1]) * flow
@@ -242,9 +245,9 @@ def _lanes(
         sides = {x for one in near for side in one[::2] for x in (side - _BESIDE, side + _BESIDE)}
         lines = [x for one in borders if one.top < bottom and one.bottom > top for x in one[::2]]
         best = sorted({middle, *sides}, key=lambda x: (abs(x - middle), x))[:_MOST_LANES]
-        for x in best:
+        for clear, x in product(_CLEAR, (start[0], end[0], *best)):
             if all(abs(x - line) >= _BESIDE / 2 for line in lines):
-                yield [(start[0], above), (x, above), (x, below), (end[0], below)]
+                yield [(start[0], above), (x, above), (x, below), (end[0], below)], clear
     elif aside > _FAR_ASIDE * ahead:
         left, right = sorted((start[0], end[0]))
         across = [one for one in frames if one.rect.left < right and one.rect.right > left]
@@ -252,17 +255,17 @@ def _lanes(
         titles = [_title_of(one) for one in across]
         for tenth in (5, 4, 6, 2, 8):
             y = start[1] + tenth / 10 * (end[1] - start[1])
-            way = _way((left, y), (right, y))
+            way = _way((left, y), (right, y), 0)
             if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
-                yield [(start[0], y), (end[0], y)]
+                yield [(start[0], y), (end[0], y)], 0
 
 
-def _way(one: Point, other: Point) -> Rect:
-    """Return the space of a straight part of a route: a vertical one needs more."""
+def _way(one: Point, other: Point, clear: float) -> Rect:
+    """Return the space of a straight part of a route, with `clear` px beside a vertical one."""
     (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
     if top == bottom:
         return Rect(left, top - 1, right, bottom + 1)
-    return Rect(left - _BEND, top, right + _BEND, bottom)
+    return Rect(left - clear, top, right + clear, bottom)
 
 
 def _meet(ways: Sequence[Rect], obstacles: NDArray[np.float64]) -> bool:
@@ -332,8 +335,10 @@ _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
-_LONG = 10
+_LONG = 7
 """The points of a route of three curves, which leads past other rows."""
+_CLEAR = 8.0, 4.0
+"""The distances of a lane from boxes, the best one and the least."""
 _MOST_LANES = 8
 """The most lanes that are tried for a route."""
 _FAR_ASIDE = 3.0

@@ -337,13 +337,14 @@ function drive(
   listen("contextmenu", (event) => {
     if (event.shiftKey) return; // the browser's own menu
     const at = { x: event.clientX, y: event.clientY };
-    let { node } = partAt(view.picture.peek(), event.target);
+    const pointedAt = partAt(view.picture.peek(), event.target);
+    let node = pointedAt.node || pointedAt.toggle; // the sign of a closed group is its node's
     if (event.target === element && event.button !== 2) {
       node = state.selection.peek().node; // by its key
       const rect = picturePlace(node);
       if (rect) Object.assign(at, { x: rect.left + rect.width / 2, y: rect.bottom });
     }
-    if (!node) return;
+    if (!view.picture.peek()?.nodes.has(node)) return;
     event.preventDefault();
     event.stopPropagation(); // JupyterLab has a menu of its own
     hidePointed();

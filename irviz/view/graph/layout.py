@@ -242,7 +242,7 @@ def _lanes(
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
         top, bottom = min(above, below), max(above, below)
         near = [one for one in (*boxes, *borders) if one.top < bottom and one.bottom > top]
-        sides = {x for one in near for side in one[::2] for x in (side - _BESIDE, side + _BESIDE)}
+        sides = {side + gap for one in near for side in one[::2] for gap in _GAPS}
         lines = [x for one in borders if one.top < bottom and one.bottom > top for x in one[::2]]
         best = sorted({middle, *sides}, key=lambda x: (abs(x - middle), x))[:_MOST_LANES]
         for clear, x in product(_CLEAR, (start[0], end[0], *best)):
@@ -337,6 +337,8 @@ _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
 _LONG = 7
 """The points of a route of three curves, which leads past other rows."""
+_GAPS = -9.0, -6.0, 6.0, 9.0
+"""Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
 _CLEAR = 8.0, 4.0
 """The distances of a lane from boxes, the best one and the least."""
 _MOST_LANES = 8

@@ -31,22 +31,22 @@ export const KEYS: readonly Key[] = [
     run: (_, root) => root.querySelector<HTMLInputElement>(".irviz-search input")?.select(),
   },
   {
-    keys: ["Alt+ArrowLeft"],
+    keys: ["Alt+ArrowLeft", "Alt+ArrowUp"],
     words: "the stage before; of a comparison with it, both",
     run: (state) => stepStage(state, -1),
   },
   {
-    keys: ["Alt+ArrowRight"],
+    keys: ["Alt+ArrowRight", "Alt+ArrowDown"],
     words: "the stage after",
     run: (state) => stepStage(state, 1),
   },
   {
-    keys: ["Alt+Shift+ArrowLeft"],
+    keys: ["Alt+Shift+ArrowLeft", "Alt+Shift+ArrowUp"],
     words: "the last stage before that changed something",
     run: (state) => stepStage(state, -1, true),
   },
   {
-    keys: ["Alt+Shift+ArrowRight"],
+    keys: ["Alt+Shift+ArrowRight", "Alt+Shift+ArrowDown"],
     words: "the next stage that changed something",
     run: (state) => stepStage(state, 1, true),
   },

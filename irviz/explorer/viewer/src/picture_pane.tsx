@@ -228,10 +228,6 @@ function drive(
     if (facts?.isOpenable || view.picture.peek()?.toggles.has(node)) toggle(node);
     else if (facts?.source) state.ask({ action: "Focus", function: facts.source });
   };
-  const zoomBy = (factor: number) => {
-    const seen = view.seen.peek();
-    if (seen) move(zoom(seen, factor));
-  };
   const follow = (arrow: Arrow, isPanning: boolean) => {
     const [dx, dy] = ARROWS[arrow];
     const [seen, picture, { node }] = [view.seen.peek(), drawn(), state.selection.peek()];
@@ -245,9 +241,9 @@ function drive(
     select([...(nodes?.keys() ?? [])].filter((id) => !users?.has(id)).at(place) ?? "");
   };
   const keys: Record<string, (event: KeyboardEvent) => void> = {
-    "+": () => zoomBy(ZOOM_STEP),
-    "=": () => zoomBy(ZOOM_STEP),
-    "-": () => zoomBy(1 / ZOOM_STEP),
+    "+": () => view.zoom(ZOOM_STEP),
+    "=": () => view.zoom(ZOOM_STEP),
+    "-": () => view.zoom(1 / ZOOM_STEP),
     Home: () => selectAt(0),
     End: () => selectAt(-1),
     Enter({ shiftKey }) {

@@ -4,7 +4,16 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from "@prea
 import { type DrawnPicture, readPicture } from "./picture_index";
 import type { Side } from "./schema";
 import type { State, Viewport } from "./state";
-import { bound, fit, isAllVisible, MOST_FITTED, type Size } from "./viewport";
+import {
+  bound,
+  fit,
+  isAllVisible,
+  isInSight,
+  MOST_FITTED,
+  middle,
+  type Size,
+  zoom,
+} from "./viewport";
 
 export interface PictureView {
   readonly side: Side;
@@ -21,6 +30,8 @@ export interface PictureView {
   readonly isAllVisible: ReadonlySignal<boolean>;
   /** Move both pictures. */
   move(viewport: Viewport): void;
+  /** Zoom both pictures: around the selected node, if it is in sight. */
+  zoom(factor: number): void;
 }
 
 const MOST_KEPT = 8;
@@ -93,16 +104,26 @@ export function createPictureView(state: State, side: Side): PictureView {
     if (!drawn || areSame(pane, { width: 0, height: 0 })) return null;
     return seenOf(state, drawn, pane);
   });
+  const move = (viewport: Viewport) => {
+    const frame = picture.value?.frame;
+    if (frame) state.viewport.value = bound(viewport, frame, size.peek());
+  };
   return {
-    ...{ side, size, picture, error, seen },
+    ...{ side, size, picture, error, seen, move },
     fresh: signal([]),
     isAllVisible: computed(() => {
       const [drawn, viewport] = [picture.value, seen.value];
       return !drawn || !viewport || isAllVisible(viewport, size.value, drawn.frame);
     }),
-    move(viewport) {
-      const frame = picture.value?.frame;
-      if (frame) state.viewport.value = bound(viewport, frame, size.peek());
+    zoom(factor) {
+      const viewport = seen.peek();
+      if (!viewport) return;
+      const { node, side: where } = state.selection.peek();
+      const rect = where === side ? picture.peek()?.rects().get(node) : undefined;
+      const isShown = rect && isInSight(rect, viewport, size.peek());
+      const { x, y } = isShown ? middle(rect) : viewport;
+      const { scale } = viewport;
+      move(zoom(viewport, factor, { x: (x - viewport.x) * scale, y: (y - viewport.y) * scale }));
     },
   };
 }

@@ -5,22 +5,22 @@ import { Button } from "./button";
 import { groupsOf, toggleAll } from "./node_actions";
 import type { PictureView } from "./picture_view";
 import type { State } from "./state";
-import { ZOOM_STEP, zoom } from "./viewport";
+import { ZOOM_STEP } from "./viewport";
 
 export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
   const percent = useComputed(() => `${Math.round((view.seen.value?.scale ?? 1) * 100)} %`);
-  const by = (factor: (scale: number) => number) => () => {
-    const seen = view.seen.peek();
-    if (seen) view.move(zoom(seen, factor(seen.scale)));
-  };
   const { areClosed, areOpen } = groupsOf(state);
   return (
     <fieldset class="irviz-zoom" aria-label="Zoom">
-      <Button title="Original size" class="irviz-zoom-percent" onPress={by((scale) => 1 / scale)}>
+      <Button
+        title="Original size"
+        class="irviz-zoom-percent"
+        onPress={() => view.zoom(1 / (view.seen.peek()?.scale ?? 1))}
+      >
         {percent}
       </Button>
-      <Button title="Zoom out (-)" icon="minus" onPress={by(() => 1 / ZOOM_STEP)} />
-      <Button title="Zoom in (+)" icon="plus" onPress={by(() => ZOOM_STEP)} />
+      <Button title="Zoom out (-)" icon="minus" onPress={() => view.zoom(1 / ZOOM_STEP)} />
+      <Button title="Zoom in (+)" icon="plus" onPress={() => view.zoom(ZOOM_STEP)} />
       <Button title="Fit, as far as text can be read; again: all of it (0)" onPress={state.fit}>
         Fit
       </Button>

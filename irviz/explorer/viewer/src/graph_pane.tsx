@@ -15,6 +15,7 @@ import type { Change, Scene, Side } from "./schema";
 import { SideMark } from "./side_mark";
 import type { State, Viewport } from "./state";
 import {
+  amidMost,
   around,
   centre,
   filled,
@@ -215,15 +216,15 @@ function showChange(state: State, views: Views) {
 const changesOf = (state: State, views: Views) =>
   state.scene.peek().changes.flatMap((one) => placeOf(views, one) ?? []);
 
-/** Show all changes where the pictures are not seen whole, or the first if there is no room. */
+/** Show all changes where the pictures are not seen whole, or as many as there is room for. */
 function showChanges(state: State, views: Views, changes: readonly Rect[]) {
   const every = around(changes);
-  const { seen, size } = views.current;
-  const [viewport, pane] = [seen.peek(), size.peek()];
-  if (!every || !viewport || state.viewport.peek()) return;
+  const { seen, size, picture } = views.current;
+  const [viewport, pane, frame] = [seen.peek(), size.peek(), picture.peek()?.frame];
+  if (!every || !viewport || !frame || state.viewport.peek()) return;
   const hasRoom =
     every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
-  showRect(views, hasRoom ? every : (changes[0] ?? null));
+  showRect(views, hasRoom ? every : amidMost(changes, viewport, pane, frame));
   const shown = state.viewport.peek();
   if (shown) unchosen.set(state, shown);
 }

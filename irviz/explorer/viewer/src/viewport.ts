@@ -24,6 +24,7 @@ const ON_PHONE = 0.65; // the same where points are smaller
 const [PHONE, NARROW, LOW] = [480, 720, 600]; // px
 const MARGIN = 24; // px of the pane's width, and height, around a part that is gone to
 const KEPT = 96; // px of a picture that stay in the pane, however far it is moved
+const MOST_COUNTED = 500; // parts, each of which is held against each
 const SLACK = 1; // px of a picture that may be out of sight before it is not all visible
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
@@ -66,6 +67,21 @@ export function filled({ x, y, scale }: Viewport, frame: Rect, pane: Size): View
     y: keep(y, frame.y, frame.height, pane.height),
     scale,
   };
+}
+
+/** Return the one of some parts around which most of them are seen; of many the first. */
+export function amidMost(
+  parts: readonly Rect[],
+  viewport: Viewport,
+  pane: Size,
+  frame: Rect,
+): Rect | null {
+  const seenBeside = (part: Rect) => {
+    const there = filled(centre(viewport, pane, part), frame, pane);
+    return parts.filter((one) => isAllVisible(there, pane, one)).length;
+  };
+  const counts = parts.length > MOST_COUNTED ? [] : parts.map(seenBeside);
+  return parts[counts.indexOf(Math.max(...counts))] ?? parts[0] ?? null;
 }
 
 /** Keep the scale within its limits, and some of the picture in the pane. */

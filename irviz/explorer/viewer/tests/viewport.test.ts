@@ -372,3 +372,13 @@ test("a picture is fitted down to the scale that is asked for", () => {
   );
   assert.ok(scale * 10 <= 1);
 });
+
+test("of parts that are not seen at once, one with most others around it is chosen", () => {
+  const frame = { x: 0, y: 0, width: 4000, height: 500 };
+  const at = (x: number) => ({ x, y: 200, width: 100, height: 40 });
+  const viewport = { x: 0, y: 0, scale: 1 };
+  const parts = [at(100), at(2000), at(2120), at(2240), at(3900)];
+  const found = geometry.amidMost(parts, viewport, PANE, frame);
+  assert.equal(found?.x, 2120);
+  assert.equal(geometry.amidMost([], viewport, PANE, frame), null);
+});

@@ -479,12 +479,19 @@ def place_graph(
                 layout = within_frames(layout, given)
                 if is_strict:
                     layout = around_boxes(layout, given, direction)
-                layout = in_lanes(layout, given, direction)
+                layout = in_lanes(layout, given, direction, _fused(graph))
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"
     note = f"The layout {why}: this is a plainer one."
     return PlacedGraph(graph, direction, dot, layered_layout(given, direction), note)
+
+
+def _fused(graph: Graph) -> set[str]:
+    """Return the nodes in frames that one node of another stage fills: their edges end there."""
+    regions = enumerate(graph.regions)
+    fused = {index for index, region in regions if region.kind is RegionKind.FUSED}
+    return {f"n{index}" for index, node in enumerate(graph.nodes) if node.region in fused}
 
 
 def _runs_back(graph: Graph, layout: Layout, direction: str) -> bool:

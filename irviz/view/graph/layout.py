@@ -181,35 +181,50 @@ def around_boxes(layout: Layout, given: LayoutInput, direction: str = "up") -> L
     return replace(layout, routes=routes)
 
 
-def in_lanes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
+def in_lanes(
+    layout: Layout, given: LayoutInput, direction: str = "up", fixed: Collection[str] = frozenset()
+) -> Layout:
     """Let routes beside several boxes, and those that lead far aside, run straight there.
 
     Graphviz draws them as waves. A route stays as it is where a straight one would meet a box, more
-    routes, or a straight route from another node.
+    routes, a straight route from another node, or a frame around neither of its ends, and at the
+    nodes that are `fixed`.
     """
     flow = 1.0 if direction == "down" else -1.0
     boxes, frames = [*_rects(layout, given.sizes).values()], [*layout.frames.values()]
     obstacles = np.array(boxes).reshape(-1, 4)
+    outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
     routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
-    known = [(name, source) for name, source, *_ in given.edges if name in routes]
+    known = [(name, source, target) for name, source, target, _ in given.edges if name in routes]
     if len(known) > _MOST_IN_LANES:
         return layout
-    sources = np.array([source for _, source in known])
-    sampled = [_sampled(routes[name]) for name, _ in known]
+    sources = np.array([source for _, source, _ in known])
+    sampled = [_sampled(routes[name]) for name, *_ in known]
     low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
 
     def crossings(way: NDArray[np.float64], source: str) -> int:
         is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
         return sum(_times_crossed(way, sampled[at]) for at in np.flatnonzero(is_near))
 
-    for at, (name, source) in enumerate(known):
+    def in_the_way(*ends: str) -> NDArray[np.float64]:
+        left, top, right, bottom = outlines.T
+        around = np.zeros(len(outlines), bool)
+        for x, y in (layout.nodes[one] for one in ends):
+            around |= (left < x) & (x < right) & (top < y) & (y < bottom)
+        return np.vstack([obstacles, outlines[~around]])
+
+    for at, (name, source, target) in enumerate(known):
+        if source in fixed or target in fixed:
+            continue
         start, tip = routes[name].points[0], routes[name].tip
         end = (tip[0], tip[1] - flow * _ARROW)
-        fewest = -1
+        outside = (start[0], start[1] + flow)  # of the source, but for rounding
+        fewest, met = -1, in_the_way(source, target)
         others = [way for other, way in taken if other != source]
         for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames):
             ways = [_way(*pair, clear) for pair in pairwise(corners)]
-            if _meet(ways, obstacles) or any(a.overlaps(b) for a in ways for b in others):
+            ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
+            if _meet(ways, met) or any(a.overlaps(b) for a in ways for b in others):
                 continue
             fewest = crossings(sampled[at], source) if fewest < 0 else fewest
             points = np.array([start, *corners, end])
@@ -232,22 +247,17 @@ def _lanes(
 
     With each comes the distance from boxes that it must have.
     """
-    borders = [one.rect for one in frames]
     start, end = known.points[0], (known.tip[0], known.points[-1][1])
     aside, ahead = abs(end[0] - start[0]), (end[1] - start[1]) * flow
     if ahead <= 0:
         return
     if len(known.points) >= _LONG:
-        middle = float(np.median(sampled[:, 0]))
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
-        top, bottom = min(above, below), max(above, below)
-        near = [one for one in (*boxes, *borders) if one.top < bottom and one.bottom > top]
-        sides = {side + gap for one in near for side in one[::2] for gap in _GAPS}
-        lines = [x for one in borders if one.top < bottom and one.bottom > top for x in one[::2]]
-        best = sorted({middle, *sides}, key=lambda x: (abs(x - middle), x))[:_MOST_LANES]
-        for clear, x in product(_CLEAR, (start[0], end[0], *best)):
-            if all(abs(x - line) >= _BESIDE / 2 for line in lines):
-                yield [(start[0], above), (x, above), (x, below), (end[0], below)], clear
+        rows = min(above, below), max(above, below)
+        middle = float(np.median(sampled[:, 0]))
+        found = _free_lanes(boxes, [one.rect for one in frames], rows, middle, (start[0], end[0]))
+        for clear, x in product(_CLEAR, found):
+            yield [(start[0], above), (x, above), (x, below), (end[0], below)], clear
     elif aside > _FAR_ASIDE * ahead:
         left, right = sorted((start[0], end[0]))
         across = [one for one in frames if one.rect.left < right and one.rect.right > left]
@@ -258,6 +268,30 @@ def _lanes(
             way = _way((left, y), (right, y), 0)
             if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
                 yield [(start[0], y), (end[0], y)], 0
+
+
+def _free_lanes(
+    boxes: Sequence[Rect],
+    frames: Sequence[Rect],
+    rows: tuple[float, float],
+    middle: float,
+    ends: tuple[float, float],
+) -> list[float]:
+    """Return where a vertical line between two rows meets no box and is not along a frame.
+
+    At the ends of the route first, then as near as possible to its middle.
+    """
+    top, bottom = rows
+    sides, lines = (
+        np.array([x for one in rects if one.top < bottom and one.bottom > top for x in one[::2]])
+        for rects in (boxes, frames)
+    )
+    beside = np.add.outer([*sides, *lines], _GAPS).ravel()
+    near = sorted({middle, *beside}, key=lambda x: (abs(x - middle), x))
+    every = np.array([*ends, *near])[:, None]
+    is_free = (abs(every - lines) >= _BESIDE / 2).all(1)
+    is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
+    return [float(x) for x in every[is_free, 0][:_MOST_LANES]]
 
 
 def _way(one: Point, other: Point, clear: float) -> Rect:
@@ -297,7 +331,11 @@ def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
 
 def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
     """Return whether a route runs through no rectangle."""
-    x, y = _sampled(one)[:, :, None].transpose(1, 0, 2)
+    points = _sampled(one)
+    lengths = np.hypot(*np.diff(points, axis=0).T)
+    far = np.concatenate([[0.0], np.cumsum(lengths)])
+    steps = np.linspace(0.0, far[-1], 2 + int(far[-1] / _STEP))
+    x, y = (np.interp(steps, far, line)[:, None] for line in points.T)
     left, top, right, bottom = obstacles.T
     return not ((left < x) & (x < right) & (top < y) & (y < bottom)).any()
 
@@ -335,13 +373,15 @@ _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
+_STEP = 8.0
+"""The distance in px of the points of a route that are looked for in boxes."""
 _LONG = 7
 """The points of a route of three curves, which leads past other rows."""
 _GAPS = -9.0, -6.0, 6.0, 9.0
 """Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
 _CLEAR = 8.0, 4.0
 """The distances of a lane from boxes, the best one and the least."""
-_MOST_LANES = 8
+_MOST_LANES = 6
 """The most lanes that are tried for a route."""
 _FAR_ASIDE = 3.0
 """How much farther aside than ahead a route leads that is no good curve."""

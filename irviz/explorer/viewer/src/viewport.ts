@@ -209,8 +209,8 @@ interface Shown {
 
 /** Return the viewport for another picture, null to fit it: what is looked at stays in its place.
  * `viewport` is null where the reader did not choose what is `seen` of the picture before; `moved`
- * is how far what stays was moved, [] where that is not known. A picture is fitted if all of it is
- * seen only then. */
+ * is how far what stays was moved, [] where that is not known. A picture for which there is room is
+ * moved so far that all of it is seen, and fitted if it is seen only then. */
 export function nextViewport(
   viewport: Viewport | null,
   seen: Viewport,
@@ -222,17 +222,20 @@ export function nextViewport(
   const [dx = 0, dy = 0] = moved;
   const { frame, fitted } = after;
   const kept = { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
+  const inner = inset(frame, MARGIN / 2); // a picture has a margin of its own
+  const whole = isAllVisible(kept, pane, inner) ? kept : reveal(kept, pane, inner);
   if (before.key === after.key) {
     const isStill = frame.width === before.frame.width && frame.height === before.frame.height;
-    return isStill && !dx && !dy ? viewport : kept;
+    if (isStill && !dx && !dy) return viewport;
+    if (isAllVisible(whole, pane, inner)) return whole;
+    const isNear = fitted.scale >= NEARLY * seen.scale && isAllVisible(fitted, pane, frame);
+    return isNear && fitted.scale <= seen.scale ? null : kept;
   }
   const begins = after.isPair && !before.isPair; // each pane has half the room
   if (before.function !== after.function || begins || !moved.length) return null;
   if (viewport) return kept;
   const isSmall = seen.scale < Math.min(fitted.scale, NEARLY * LEGIBLE);
   if (isSmall || before.isPair !== after.isPair) return null;
-  const inner = inset(frame, MARGIN / 2); // a picture has a margin of its own
-  const whole = isAllVisible(kept, pane, inner) ? kept : reveal(kept, pane, inner);
   const isCut = isAllVisible(fitted, pane, frame) && !isAllVisible(whole, pane, inner);
   return isCut || areSame(whole, fitted) ? null : whole;
 }

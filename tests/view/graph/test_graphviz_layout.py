@@ -241,6 +241,16 @@ def test_a_route_through_a_box_is_led_around_it():
     assert around_boxes(beside, given, "up") == beside
 
 
+def test_a_box_is_found_on_a_route_of_thousands_of_pixels():
+    places = {"a": (50.0, 8000.0), "b": (50.0, 20.0), "c": (50.0, 5000.0)}
+    sizes = {name: Size(40, 40) for name in places}
+    straight = Route(((50, 7980), (50, 5300), (50, 2700), (50, 47)), (50, 40))
+    layout = Layout(140, 8020, places, {}, {"e0": straight})
+    given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
+    points = around_boxes(layout, given, "up").routes["e0"].points
+    assert max(x for x, _ in points) > 70 or min(x for x, _ in points) < 30
+
+
 WAVE = ((20.0, 90.0), (20.0, 70.0), (200.0, 90.0), (200.0, 67.0))
 """A route that leads far aside, as Graphviz draws it."""
 

@@ -376,7 +376,7 @@ _MOST_IN_LANES = 600
 _STEP = 8.0
 """The distance in px of the points of a route that are looked for in boxes."""
 _LONG = 7
-"""The points of a route of three curves, which leads past other rows."""
+"""The points of a route of two curves: it turns more than once, or leads past other rows."""
 _GAPS = -9.0, -6.0, 6.0, 9.0
 """Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
 _CLEAR = 8.0, 4.0

@@ -100,14 +100,13 @@ def onnx_source_lines(
 ) -> Mapping[NodeId, tuple[str, int]]:
     """Return the operator and name in ONNX of the bindings of an imported module, and the line 0.
 
-    The binding that makes an output of the graph has its name as well. `values` maps each value of
-    the graph to what it was imported as.
+    The last binding of a node has the name of its output as well, unless that is the node's with
+    more. `values` maps each value of the graph to what it was imported as.
     """
-    outputs = {one.name for one in graph.output}
     found = [
         ((f"{node.op_type} {node.name or output}", output if is_named else ""), one)
         for node, output, one in _onnx_results(graph, values)
-        for is_named in [bool(node.name) and output in outputs]
+        for is_named in [bool(node.name) and not output.startswith(node.name)]
     ]
     bound = definitions((), mod["main"].body)
     ids = identify(mod["main"])

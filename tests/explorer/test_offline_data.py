@@ -241,8 +241,8 @@ def test_nodes_are_found_as_in_a_live_page(state: State) -> None:
             if words in one["text"]
         }
         assert recorded == {
-            (name, one, line.strip(), " ".join(rest.split()))
-            for name, one, line, rest in map(dict.values, live["nodes"])
+            (one["function"], one["node"], one["line"].strip(), " ".join(one["rest"].split()))
+            for one in live["nodes"]
         }
         assert recorded
     assert not [key for key in searched if not key.endswith("/")], "each stage by itself"

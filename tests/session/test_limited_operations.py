@@ -62,9 +62,10 @@ def few_seconds(monkeypatch):
 
 
 def test_a_comparison_that_takes_too_long_ends_in_words_and_the_rest_stands(opened, monkeypatch):
-    session = opened(calls_that_call(200, 2)).apply("LegalizeOps")
+    session = opened(calls_that_call(400, 2)).apply("LegalizeOps")
     with monkeypatch.context() as limits:
         limits.setattr(limited_operations, "OPERATION_SECONDS", 0.005)
+        limits.setattr(limited_operations, "_POLL_SECONDS", 0.001)  # seldom, it may be over by then
         match = r"comparison takes more than 0\.005 s .* smaller"
         with pytest.raises(irviz.LimitError, match=match):
             session.diff("0", "1")

@@ -214,17 +214,19 @@ def test_what_was_built_for_another_machine_is_told(server):
 def test_a_connection_that_is_lost_is_an_error_and_all_else_lives_on(servers, tmp_path):
     server = servers.Server(servers.free_port(), tmp_path).start()
     place, messages = RunConfig(device=server.device), []
+    ending = threading.Timer(0.3, server.end)
     try:
         run(MyModule, inputs=GIVEN, config=place)
 
         def end_when_running(words):
             messages.append(words)
             if words == "running input 1 of 1":
-                threading.Timer(0.3, server.end).start()
+                ending.start()
 
         with pytest.raises(RunError, match=f"^the connection to {server.device} was lost while ru"):
             run(endless(), inputs=ONES, config=place, on_progress=end_when_running)
         local = run(MyModule, inputs=GIVEN)
+        ending.join()
         server.start()
         same(run(MyModule, inputs=GIVEN, config=place), local)
         with pytest.raises(RunError, match=r"took longer than 1 s .*while running input 1 of 1"):

@@ -212,9 +212,9 @@ def details(
     }
 
 
-@derived(lambda state: (state.search, state.stage, state.function, view_or_none(state, "current")))
-def found_nodes(state: State) -> schema.Found:
-    """Return the nodes and groups that match the words, those of the current function first."""
+@derived(lambda state: (state.search, state.stage, state.function))
+def _found(state: State) -> schema.Found:
+    """Return what matches the words, in the current function first: other views have the same."""
     words = state.search.strip()
     others = [name for name in state.session.functions if name != state.function]
     matches: list[tuple[str, Node]] = []
@@ -228,12 +228,6 @@ def found_nodes(state: State) -> schema.Found:
             found = search_nodes(nodes.values(), words, source_notes(state.stage, function))
             matches += [(function, nodes[node_id]) for node_id in found]
     first = matches[:MOST_FOUND]
-    view = view_or_none(state, "current")
-    places = {
-        node.id: str(view.where(node.id) or "")
-        for function, node in first
-        if view is not None and function == state.function
-    }
     lines = found_lines([node for _, node in first])
     notes = (source_notes(state.stage, function).get(node.id, "") for function, node in first)
     texts = (search_text(node, note) for (_, node), note in zip(first, notes, strict=True))
@@ -243,7 +237,7 @@ def found_nodes(state: State) -> schema.Found:
             {
                 "function": function,
                 "node": str(node.id),
-                "shown": places.get(node.id, "") if function == state.function else "",
+                "shown": "",
                 "line": visible(line),
                 "rest": visible(f"{rest}  {other_matches(f'{line} {rest}', text, words)}".rstrip()),
             }
@@ -252,6 +246,19 @@ def found_nodes(state: State) -> schema.Found:
         "count": len(matches),
         "errors": errors,
     }
+
+
+@derived(lambda state: (_found(state), view_or_none(state, "current")))
+def found_nodes(state: State) -> schema.Found:
+    """Return the nodes and groups that match the words, and what the picture shows for each."""
+    found, view = _found(state), view_or_none(state, "current")
+
+    def shown(one: schema.FoundNode) -> str:
+        if view is None or one["function"] != state.function:
+            return ""
+        return str(view.where(NodeId(one["node"])) or "")
+
+    return {**found, "nodes": [{**one, "shown": shown(one)} for one in found["nodes"]]}
 
 
 def searched_nodes(stage: Stage, function: str) -> dict[NodeId, Node] | Exception:

@@ -100,8 +100,8 @@ def onnx_source_lines(
 ) -> Mapping[NodeId, tuple[str, int]]:
     """Return the operator and name in ONNX of the bindings of an imported module, and the line 0.
 
-    The last binding of a node has the name of its output as well, unless that is the node's with
-    more. `values` maps each value of the graph to what it was imported as.
+    The last binding of a node has the name of its output as well, unless that begins with the name
+    of the node. `values` maps each value of the graph to what it was imported as.
     """
     found = [
         ((f"{node.op_type} {node.name or output}", output if is_named else ""), one)

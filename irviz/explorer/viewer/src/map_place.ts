@@ -1,7 +1,7 @@
 // Where the overview map stands: it must not hide what is looked at.
 
 import type { Viewport } from "./state";
-import { type Rect, type Size, visiblePart } from "./viewport";
+import { inset, overlap, type Rect, type Size, visiblePart } from "./viewport";
 
 const LABEL = 20; // units of the picture around a node that its label takes
 
@@ -32,13 +32,8 @@ export function placeOfMap(
   const isOver = (corner: Corner) => {
     const left = corner.endsWith("left") ? part.x : part.x + part.width - width;
     const top = corner.startsWith("top") ? part.y : part.y + part.height - height;
-    return nodes.some(
-      (one) =>
-        one.x - LABEL < left + width &&
-        one.x + one.width + LABEL > left &&
-        one.y - LABEL < top + height &&
-        one.y + one.height + LABEL > top,
-    );
+    const box = { x: left, y: top, width, height };
+    return nodes.some((one) => overlap(inset(one, -LABEL), box));
   };
   const free = [now, ...CORNERS].find((corner) => !isOver(corner));
   return { corner: free ?? now, isOver: free === undefined };

@@ -7,7 +7,7 @@
 
 import { readSvg } from "./markup";
 import { type Edge, isPale } from "./neighbours";
-import { middle, type Point, type Rect, roomOf } from "./viewport";
+import { middle, overlap, type Point, type Rect, roomOf } from "./viewport";
 
 export interface DrawnEdge extends Edge {
   element: SVGGElement;
@@ -219,12 +219,6 @@ const grown = ({ x, y, width, height }: Rect, factor: number): Rect => ({
   ...{ x, y: y - (height * (factor - 1)) / 2 },
   ...{ width: width * factor, height: height * factor },
 });
-
-const overlap = (one: Rect, other: Rect) =>
-  one.x < other.x + other.width &&
-  other.x < one.x + one.width &&
-  one.y < other.y + other.height &&
-  other.y < one.y + one.height;
 
 /** Draw some nodes pale, with the edges of their values. */
 export function showPale(picture: DrawnPicture, ids: readonly string[]) {

@@ -240,7 +240,14 @@ export function nextViewport(
   return isCut || areSame(whole, fitted) ? null : whole;
 }
 
-const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
+/** Tell whether two rectangles overlap in more than a border. */
+export const overlap = (one: Rect, other: Rect) =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height;
+
+export const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
   x: x + by,
   y: y + by,
   width: width - 2 * by,

@@ -275,7 +275,7 @@ export function createState(host: Host, ended: AbortSignal): State {
   const hits = computed(() => {
     const { words, nodes } = shared.found.value;
     const isAnswer = words !== "" && words.trim() === query.value.trim();
-    return isAnswer ? nodes.map(({ shown }) => shown).filter(Boolean) : [];
+    return isAnswer ? [...new Set(nodes.map(({ shown }) => shown).filter(Boolean))] : [];
   });
   return {
     ...shared,

@@ -28,7 +28,7 @@ from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.read_modules import parse_admitted
 from irviz.loaders.upgrade.upgrade import upgrade
 from irviz.transforms.passes.catalog import catalog
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 
 _DECORATOR = re.compile(r"@(?:\w+\.)*(?:ir_module|prim_func|function)\b")
 _BATCH = 50

@@ -27,7 +27,7 @@ from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Action, Apply, Cancel, Checkout, Compare, Look, Select, SetField
 from irviz.explorer.explorer import Explorer
 from irviz.session.session import Session
-from irviz.transforms.passes.pass_call import as_transform
+from irviz.transforms.passes.pass_transform import as_transform
 
 _BAR = 0.05
 _PERIOD = 0.002

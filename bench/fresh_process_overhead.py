@@ -49,9 +49,9 @@ def main() -> None:
 
 def _run_inside() -> None:
     """Let this worker run everything itself."""
-    from irviz.worker import fresh_process
+    from irviz.worker import one_shot_process
 
-    fresh_process._CAN_FORK = False
+    one_shot_process._CAN_FORK = False
 
 
 def _in_turn(ways: dict[str, tuple[irviz.Session, Worker]], pause: float) -> dict[str, list[float]]:

@@ -23,8 +23,8 @@ import tvm
 import irviz
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import IrvizError
-from irviz.explorer import actions, pictures
-from irviz.explorer.slow_actions import perform
+from irviz.explorer import actions, stage_pictures
+from irviz.explorer.background_actions import perform
 from irviz.explorer.state import State
 from irviz.model.graph.graph import Graph, RegionKind
 from irviz.session.session import Session
@@ -113,14 +113,14 @@ def _pictures(session: Session, most_groups: int) -> Pictures:
     yield "drawn", session.draw().svg, view.graph, ""
     state = State.of(session)
     yield from _shown(state, "page")
-    view = pictures.view_or_none(state, "current")
+    view = stage_pictures.view_or_none(state, "current")
     toggles = sorted((view.openable | view.closable) if view else ())[:most_groups]
     for one in toggles:
         yield from _shown(perform(state, actions.Toggle(one)), "toggled")
     if session.current.parent is not None:
         with suppress(IrvizError):
             both = perform(state, actions.Compare(session.current.parent))
-            scenes = [pictures.scene(both, side) for side in ("reference", "current")]
+            scenes = [stage_pictures.scene(both, side) for side in ("reference", "current")]
             svgs = [scene.figure.svg if scene.figure else "" for scene in scenes]
             stages = (session.checkout(session.current.parent), session)
             for stage, scene, svg, beside in zip(stages, scenes, svgs, reversed(svgs), strict=True):
@@ -135,7 +135,7 @@ def _has_dataflow(graph: Graph) -> bool:
 
 
 def _shown(state: State, kind: str) -> Pictures:
-    scene = pictures.scene(state, "current")
+    scene = stage_pictures.scene(state, "current")
     if scene.view is not None and scene.figure is not None:
         yield kind, scene.figure.svg, scene.view.graph, ""
 

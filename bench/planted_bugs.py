@@ -26,7 +26,7 @@ from shared_with_tests import from_tests
 from tvm import IRModule, ir, relax, tirx
 
 import irviz
-from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.export_python import UnwritableError
 
 Pass = Callable[[IRModule], IRModule]
 _SEED = 7

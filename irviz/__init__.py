@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     from irviz.explorer.explorer import Explorer as Explorer
     from irviz.explorer.explorer import explore as explore
     from irviz.explorer.explorer import record as record
-    from irviz.explorer.html_file import save_html as save_html
+    from irviz.explorer.save_html import save_html as save_html
     from irviz.figures.figure_files import figure as figure
-    from irviz.ir.numpy_program import NumPyProgram as NumPyProgram
-    from irviz.ir.numpy_program import to_numpy as to_numpy
+    from irviz.ir.module_to_numpy import NumPyProgram as NumPyProgram
+    from irviz.ir.module_to_numpy import to_numpy as to_numpy
     from irviz.model.graph.graph import Graph as Graph
     from irviz.model.runs.array_diff import Tolerance as Tolerance
-    from irviz.model.runs.memory_use import MemoryUse as MemoryUse
+    from irviz.model.runs.execution_trace import Divergence as Divergence
+    from irviz.model.runs.execution_trace import Trace as Trace
+    from irviz.model.runs.memory_timeline import MemoryUse as MemoryUse
     from irviz.model.runs.run_result import Comparison as Comparison
     from irviz.model.runs.run_result import RunResult as RunResult
-    from irviz.model.runs.trace import Divergence as Divergence
-    from irviz.model.runs.trace import Trace as Trace
     from irviz.runtime.call_inputs import CallInputs as CallInputs
     from irviz.runtime.run import forget_kernels as forget_kernels
     from irviz.runtime.run_config import RunConfig as RunConfig
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
+    from irviz.session.compare_pipelines import PipelineComparison as PipelineComparison
+    from irviz.session.diff_modules import diff as diff
     from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
-    from irviz.session.open_diff import diff as diff
     from irviz.session.open_session import draw as draw
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
-    from irviz.session.pipeline_comparison import PipelineComparison as PipelineComparison
     from irviz.session.reduce_module import Reduction as Reduction
     from irviz.session.reduce_module import reduce as reduce
     from irviz.session.run_stages import DivergenceReport as DivergenceReport
@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from irviz.view.figure import Figure as Figure
     from irviz.view.module_diff import Diff as Diff
     from irviz.view.pass_times import PassTimes as PassTimes
-    from irviz.view.run_results import ErrorTable as ErrorTable
-    from irviz.view.run_results import StageTable as StageTable
-    from irviz.view.run_results import TimingTable as TimingTable
+    from irviz.view.run_result_html import ErrorTable as ErrorTable
+    from irviz.view.run_result_html import StageTable as StageTable
+    from irviz.view.run_result_html import TimingTable as TimingTable
 
 
 # TVM takes a second to load: each name is imported when it is first used.
@@ -84,31 +84,31 @@ _LAZY = {
     "CallInputs": "irviz.runtime.call_inputs:CallInputs",
     "Comparison": "irviz.model.runs.run_result:Comparison",
     "Diff": "irviz.view.module_diff:Diff",
-    "Divergence": "irviz.model.runs.trace:Divergence",
+    "Divergence": "irviz.model.runs.execution_trace:Divergence",
     "DivergenceReport": "irviz.session.run_stages:DivergenceReport",
     "Explorer": "irviz.explorer.explorer:Explorer",
-    "ErrorTable": "irviz.view.run_results:ErrorTable",
+    "ErrorTable": "irviz.view.run_result_html:ErrorTable",
     "Figure": "irviz.view.figure:Figure",
     "Graph": "irviz.model.graph.graph:Graph",
-    "MemoryUse": "irviz.model.runs.memory_use:MemoryUse",
+    "MemoryUse": "irviz.model.runs.memory_timeline:MemoryUse",
     "NodeHistory": "irviz.session.node_history:NodeHistory",
-    "NumPyProgram": "irviz.ir.numpy_program:NumPyProgram",
+    "NumPyProgram": "irviz.ir.module_to_numpy:NumPyProgram",
     "PassTimes": "irviz.view.pass_times:PassTimes",
-    "PipelineComparison": "irviz.session.pipeline_comparison:PipelineComparison",
+    "PipelineComparison": "irviz.session.compare_pipelines:PipelineComparison",
     "Recording": "irviz.transforms.recording:Recording",
     "Reduction": "irviz.session.reduce_module:Reduction",
     "RunConfig": "irviz.runtime.run_config:RunConfig",
     "RunResult": "irviz.model.runs.run_result:RunResult",
     "Session": "irviz.session.session:Session",
     "Stage": "irviz.transforms.stage:Stage",
-    "StageTable": "irviz.view.run_results:StageTable",
-    "TimingTable": "irviz.view.run_results:TimingTable",
+    "StageTable": "irviz.view.run_result_html:StageTable",
+    "TimingTable": "irviz.view.run_result_html:TimingTable",
     "Tolerance": "irviz.model.runs.array_diff:Tolerance",
-    "Trace": "irviz.model.runs.trace:Trace",
+    "Trace": "irviz.model.runs.execution_trace:Trace",
     "ViewState": "irviz.session.stage_view:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
-    "diff": "irviz.session.open_diff:diff",
+    "diff": "irviz.session.diff_modules:diff",
     "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
     "figure": "irviz.figures.figure_files:figure",
@@ -121,8 +121,8 @@ _LAZY = {
     "reduce": "irviz.session.reduce_module:reduce",
     "register_pass": "irviz.transforms.passes.catalog:register_pass",
     "register_rewrite": "irviz.transforms.passes.catalog:register_rewrite",
-    "save_html": "irviz.explorer.html_file:save_html",
-    "to_numpy": "irviz.ir.numpy_program:to_numpy",
+    "save_html": "irviz.explorer.save_html:save_html",
+    "to_numpy": "irviz.ir.module_to_numpy:to_numpy",
 }
 
 __all__ = [

@@ -263,7 +263,7 @@ def _run_diff(options: argparse.Namespace) -> int:
     if options.output:
         target_path(options.output, [".svg"])
     _load_tvm()
-    from irviz.session.open_diff import diff, recordings
+    from irviz.session.diff_modules import diff, recordings
 
     both = recordings(options.before, options.after)
     if both is not None and not options.function:
@@ -311,7 +311,7 @@ def _draw_diff(options: argparse.Namespace, found: Diff | None) -> None:
 
 def _diff_recordings(options: argparse.Namespace, before: Session, after: Session) -> int:
     """Print or draw where two recordings diverge."""
-    from irviz.session.pipeline_comparison import compare_pipelines
+    from irviz.session.compare_pipelines import compare_pipelines
 
     found = compare_pipelines(before, after, (options.before, options.after))
     if options.output:
@@ -463,7 +463,7 @@ def add_figures(commands: Commands) -> None:
 
 
 def _run_figures(options: argparse.Namespace) -> int:
-    from irviz.figures.declaration import read_declarations
+    from irviz.figures.figure_declarations import read_declarations
     from irviz.figures.figure_files import check_figures, write_figures
 
     figures = read_declarations(options.file)
@@ -512,7 +512,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
     Raises LoadError if the file is not text or not code.
     """
     from irviz.loaders.file_limits import named
-    from irviz.loaders.read_in_worker import read_in_worker
+    from irviz.loaders.load_in_worker import read_in_worker
     from irviz.loaders.upgrade.upgrade import upgrade_with_diff
 
     if options.write and options.output is not None:

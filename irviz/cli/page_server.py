@@ -55,7 +55,7 @@ from irviz.cli.page_launcher import (
     offered_forks,
 )
 from irviz.cli.page_listener import REFUSED, Listener
-from irviz.cli.start_choices import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.start_page_choices import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES, fork_main, fork_workers_from_here

@@ -11,8 +11,8 @@ from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
 from irviz.loaders.file_limits import FileError
+from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.notebook_cells import CELL, CellModules, read_cell
-from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvmscript.syntax_tree import CellDefinitions
 from irviz.view.templating import escape
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from irviz.explorer.pictures import shown_figure
 from irviz.explorer.selected_node import shown_selection
+from irviz.explorer.stage_pictures import shown_figure
 from irviz.explorer.state import File, State
 from irviz.session.session import Session
 from irviz.view.figure import Figure, with_highlight, with_title
@@ -57,7 +57,7 @@ class Saved:
 
 
 def file_of(state: State, wanted: Saved) -> File:
-    """Return a file of what is shown; HTML files are made by `html_file`.
+    """Return a file of what is shown; HTML files are made by `save_html`.
 
     Raises:
         UntrustedError: A script would run a pass on code of an opened file.

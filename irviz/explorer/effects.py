@@ -15,15 +15,14 @@ from pathlib import Path
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.background_actions import draw, iter_ahead, look
+from irviz.explorer.background_runner import RUN, Job, Work, in_steps
 from irviz.explorer.downloads import file, file_name, file_of
-from irviz.explorer.html_file import page_content, page_in_steps
-from irviz.explorer.pass_trials import iter_trials, preview
 from irviz.explorer.reducer import asked_stage, reduce
-from irviz.explorer.runner import RUN, Job, Work, in_steps
-from irviz.explorer.script_data import printed
+from irviz.explorer.save_html import page_content, page_in_steps
+from irviz.explorer.script_pane_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
 from irviz.explorer.shown_schedule import called_prim_func, nest, offered_step, steps_offered_key
-from irviz.explorer.slow_actions import draw, iter_ahead, look
 from irviz.explorer.stage_rows import (
     FEW_NODES,
     function_changes,
@@ -49,12 +48,13 @@ from irviz.explorer.state import (
     unchanged,
 )
 from irviz.explorer.store import Store
+from irviz.explorer.suggested_passes import iter_trials, preview
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import TraceRequest
 from irviz.session.bisect import Bisection, bisect
+from irviz.session.measure_schedule import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.run_stages import compare_traces, node_arrays
-from irviz.session.schedule_times import ScheduleStages, ScheduleTimes, measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.kernels.candidates import iter_candidates
 from irviz.transforms.schedules.legal_steps import possible_steps, tried_steps

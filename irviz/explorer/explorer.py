@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.background_runner import Runner, in_steps
 from irviz.explorer.effects import Effects
-from irviz.explorer.html_file import write_html
+from irviz.explorer.graph_pane_data import scene_data
+from irviz.explorer.panels.kernel_swap_panel import SwapPanel, UpdatePanel
+from irviz.explorer.panels.node_value_panel import RecordButton, ValuePanel
 from irviz.explorer.panels.panel import Panel, classed
 from irviz.explorer.panels.pass_panel import BindPanel, PassPanel, ReplayPanel
 from irviz.explorer.panels.profile_panel import MemoryPanel, StepTiming, TimingPanel
@@ -31,12 +34,9 @@ from irviz.explorer.panels.results_panel import (
 )
 from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
-from irviz.explorer.panels.swap_panel import SwapPanel, UpdatePanel
-from irviz.explorer.panels.value_panel import RecordButton, ValuePanel
-from irviz.explorer.pictures import shown_figure
-from irviz.explorer.runner import Runner, in_steps
-from irviz.explorer.scene_data import scene_data
+from irviz.explorer.save_html import write_html
 from irviz.explorer.selected_node import shown_selection
+from irviz.explorer.stage_pictures import shown_figure
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import State, unchanged
 from irviz.explorer.store import Store
@@ -56,9 +56,9 @@ from irviz.ir.module_functions import relax_functions
 from irviz.loaders.loaded_model import Missing
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_conversion import Array
+from irviz.session.compare_pipelines import PipelineComparison, compare_pipelines
 from irviz.session.node_history import Blame
 from irviz.session.open_session import load
-from irviz.session.pipeline_comparison import PipelineComparison, compare_pipelines
 from irviz.session.session import Session
 from irviz.transforms.recording import Recording
 from irviz.transforms.recording import record_passes as record_passes

@@ -10,7 +10,7 @@ from typing import Any
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
-from irviz.explorer.runner import was_cancelled
+from irviz.explorer.background_runner import was_cancelled
 from irviz.explorer.shown_schedule import loop_choice, offered_step, steps_to_time
 from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import (
@@ -39,13 +39,13 @@ from irviz.explorer.state import (
     unchanged,
 )
 from irviz.model.graph.graph import NodeId
+from irviz.model.runs.execution_trace import Array, NodeValue, Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.session.bisect import Bisection
+from irviz.session.measure_schedule import ScheduleTimes
 from irviz.session.run_stages import DivergenceReport
-from irviz.session.schedule_times import ScheduleTimes
 from irviz.session.session import Session
-from irviz.view.run_results import TimingTable, node_path
+from irviz.view.run_result_html import TimingTable, node_path
 
 _CHOICES = (
     *(actions.Checkout, actions.Compare, actions.Focus),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from tvm import tirx
 
-from irviz.explorer.pictures import stage_id_of, view_or_none
+from irviz.explorer.stage_pictures import stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, Side, State, derived
-from irviz.ir.argument_values import Array, is_equal_array
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
+from irviz.ir.parameter_values import Array, is_equal_array
 from irviz.ir.tvmscript import prim_func_script
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -23,16 +23,16 @@ from irviz.model.graph.graph import (
     id_in_callee,
 )
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.trace import NodeValue, Trace
-from irviz.session.limited_operations import limited
+from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
+from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import first_names, format_duration
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.node_details import loop_nest_html, source_html
-from irviz.view.run_results import node_path
+from irviz.view.run_result_html import node_path
 
 REPLACEABLE = (NodeKind.CALL_TIR, NodeKind.CALL_DPS_PACKED)
 """Kinds of nodes whose callees can be replaced."""

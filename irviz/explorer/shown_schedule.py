@@ -13,7 +13,7 @@ from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
 from irviz.model import loop_nest
 from irviz.runtime.run import prim_func_sizes
-from irviz.session.schedule_times import ScheduleStages
+from irviz.session.measure_schedule import ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.legal_steps import StepOffer

@@ -16,13 +16,13 @@ from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.diff.diff_result import FunctionChange, FunctionDiff
 from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
-from irviz.session.limited_operations import limited
 from irviz.session.node_history import diff_beside
+from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.stage import Stage
 from irviz.units import format_duration
-from irviz.view.run_results import RunBadge, run_answer, run_badge
+from irviz.view.run_result_html import RunBadge, run_answer, run_badge
 from irviz.view.svg_primitives import visible
 
 

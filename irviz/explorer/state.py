@@ -12,23 +12,23 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.explorer.runner import Jobs, was_cancelled
+from irviz.explorer.background_runner import Jobs, was_cancelled
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
 from irviz.model.loop_nest import ScheduleAddress
+from irviz.model.runs.execution_trace import Array, NodeValue, Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.model.runs.trace import Array, NodeValue, Trace
 from irviz.runtime.call_inputs import Inputs
 from irviz.session.bisect import Bisection
+from irviz.session.measure_schedule import ScheduleStages, ScheduleTimes
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.run_stages import DivergenceReport
-from irviz.session.schedule_times import ScheduleStages, ScheduleTimes
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.stage import Stage, Transform
-from irviz.view.run_results import TimingTable
+from irviz.view.run_result_html import TimingTable
 
 Side = Literal["current", "reference"]
 """One of the two pictures: that of the current stage, or of the one that it is compared with."""

@@ -10,9 +10,9 @@ from functools import partial
 from irviz.errors import error_summary
 from irviz.explorer import actions
 from irviz.explorer.actions import Action, Changed, Say, SetField
+from irviz.explorer.background_actions import SLOW, change_name, changed_session, draw
+from irviz.explorer.background_runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
 from irviz.explorer.reducer import reduce
-from irviz.explorer.runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
-from irviz.explorer.slow_actions import SLOW, change_name, changed_session, draw
 from irviz.explorer.state import State
 from irviz.session.session import Session
 

@@ -7,9 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from irviz.explorer.pictures import scene, view_or_none
-from irviz.explorer.scene_data import scene_data, scene_key
-from irviz.explorer.script_data import block_lines, scripts
+from irviz.explorer.graph_pane_data import scene_data, scene_key
+from irviz.explorer.script_pane_data import block_lines, scripts
 from irviz.explorer.selected_node import (
     history,
     location,
@@ -18,15 +17,16 @@ from irviz.explorer.selected_node import (
     shown_selection,
 )
 from irviz.explorer.shown_schedule import schedule_data
+from irviz.explorer.stage_pictures import scene, view_or_none
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents, relax_functions
 from irviz.model.graph.graph import Node, NodeId, NodeKind
 from irviz.model.graph.search_nodes import MOST_FOUND, other_matches, search_nodes, search_text
-from irviz.model.runs.trace import NodeValue
+from irviz.model.runs.execution_trace import NodeValue
 from irviz.session.bisect import Bisection
-from irviz.session.limited_operations import limited
+from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, groups_of, source_notes
@@ -36,7 +36,7 @@ from irviz.units import format_duration
 from irviz.view.graph.node_labels import layers_label
 from irviz.view.graph.node_labels import title as title_of
 from irviz.view.node_details import function_html, module_html, value_html
-from irviz.view.run_results import comparison_summary
+from irviz.view.run_result_html import comparison_summary
 from irviz.view.svg_primitives import shorten, visible
 from irviz.view.theme import STYLES
 

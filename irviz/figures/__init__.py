@@ -4,10 +4,10 @@ Each figure is declared by a table in `figures.toml`, or by the decorator `irviz
 notebook.
 """
 
-from irviz.figures.declaration import Declaration as Declaration
-from irviz.figures.declaration import FigureList as FigureList
-from irviz.figures.declaration import read_declarations as read_declarations
-from irviz.figures.draw_declaration import draw_declaration as draw_declaration
+from irviz.figures.draw_declared_figures import draw_declaration as draw_declaration
+from irviz.figures.figure_declarations import Declaration as Declaration
+from irviz.figures.figure_declarations import FigureList as FigureList
+from irviz.figures.figure_declarations import read_declarations as read_declarations
 from irviz.figures.figure_files import check as check
 from irviz.figures.figure_files import check_figures as check_figures
 from irviz.figures.figure_files import figure as figure

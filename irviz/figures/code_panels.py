@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 from tvm import ir, tirx
 
 from irviz.errors import NotFoundError
-from irviz.figures.declaration import say
-from irviz.ir.numpy_program import line_offsets, part_offsets, write_function
+from irviz.figures.figure_declarations import say
+from irviz.ir.module_to_numpy import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
 from irviz.model.graph.graph import CALL_AND_OPERATOR_KINDS, Graph, NodeKind, RegionKind
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped

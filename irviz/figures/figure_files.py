@@ -11,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from irviz.errors import IrvizError, NotFoundError
-from irviz.figures.declaration import Declaration, FigureList
-from irviz.figures.draw_declaration import draw_declaration
+from irviz.figures.draw_declared_figures import draw_declaration
+from irviz.figures.figure_declarations import Declaration, FigureList
 from irviz.session.open_session import load
 from irviz.session.stage_diff import diff_modules
 from irviz.view.figure import Figure

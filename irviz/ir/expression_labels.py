@@ -13,7 +13,7 @@ from tvm import ir, relax, tirx
 from tvm.relax.distributed.type import DTensorType
 
 from irviz.model.graph.graph import FUNCTION_NAME, Node, TypeParts
-from irviz.worker import answers
+from irviz.worker import responses
 
 _SIZED_INT = re.compile(r"\bT\.u?int\d+\((-?\d+)\)")
 _ADDRESS = re.compile(r"\(0x[0-9a-f]+\)")
@@ -290,7 +290,7 @@ class TypeText:
         return hash(str(self))
 
 
-answers.register(TypeText, str, str)
+responses.register(TypeText, str, str)
 
 
 def is_same_type(one: Node, two: Node) -> bool:

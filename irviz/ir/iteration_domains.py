@@ -17,7 +17,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, s_tir, sym, tirx
 
-from irviz.ir.statements import flatten_with_paths, used_vars
+from irviz.ir.tir_statements import flatten_with_paths, used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
 # --- The domain of each block of a PrimFunc: which values its axes take, in which order ----------

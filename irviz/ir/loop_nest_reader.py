@@ -9,7 +9,7 @@ from functools import lru_cache
 from tvm import ir, s_tir, tirx
 
 from irviz.ir.expression_labels import shape_label
-from irviz.ir.statements import (
+from irviz.ir.tir_statements import (
     ScopedNames,
     flatten_with_paths,
     nested_statements,

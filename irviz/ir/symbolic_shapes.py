@@ -14,7 +14,7 @@ from tvm import ir, relax, sym, tirx
 from irviz.errors import IrvizError
 from irviz.ir.expression_labels import dim_label
 from irviz.ir.node_ids import NodeIds
-from irviz.ir.statements import used_vars
+from irviz.ir.tir_statements import used_vars
 
 _OPERATORS: Mapping[type, Callable[[int, int], int]] = {
     tirx.Add: operator.add,

@@ -27,8 +27,8 @@ from irviz.loaders.file_limits import (
     one_line,
     read_file,
 )
+from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.param_files import ParamsError, load_params, native_array, read_npy
-from irviz.loaders.read_in_worker import read_in_worker
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -28,13 +28,13 @@ from irviz.loaders.file_limits import (
     read_file,
     seconds_for,
 )
+from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.python_file import NO_MODULE
-from irviz.loaders.read_in_worker import read_in_worker
 from irviz.loaders.tvm_json import MEMORY_RATIO, module_from_json
 from irviz.model.runs.run_result import Origin
-from irviz.worker import answers
+from irviz.worker import responses
 
 READABLE = (
     "TVMScript (.py), a notebook (.ipynb), TVM's JSON (.json), a torch.export program (.pt2), "
@@ -413,13 +413,13 @@ def _origin(packed: Any) -> Origin:
     if "variables" in packed:
         from irviz.loaders.models.onnx_models import OnnxOrigin
 
-        return answers.convert(packed, OnnxOrigin)
+        return responses.convert(packed, OnnxOrigin)
     from irviz.loaders.models.pt2_models import Pt2Origin
 
-    return answers.convert(packed, Pt2Origin)
+    return responses.convert(packed, Pt2Origin)
 
 
-answers.register(Origin, vars, _origin)
+responses.register(Origin, vars, _origin)
 
 
 def read_path(path: Path, file: str, name: str, missing: Missing = "error") -> Loaded:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tvm import ir
 
 from irviz.errors import RunError
-from irviz.ir.argument_values import tensor_array
+from irviz.ir.parameter_values import tensor_array
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
 from irviz.units import first_names

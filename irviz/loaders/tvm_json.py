@@ -23,8 +23,8 @@ from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions
 from irviz.loaders.file_limits import DRAWING_BYTES, FileError, memory_for, seconds_for
-from irviz.loaders.read_in_worker import check_drawing_time, draw_all, read_in_worker
-from irviz.worker import answers
+from irviz.loaders.load_in_worker import check_drawing_time, draw_all, read_in_worker
+from irviz.worker import responses
 from irviz.worker.sandbox import limited_memory
 
 _BASIC_TYPES = """
@@ -132,7 +132,7 @@ def _module(text: str) -> ir.IRModule:
     return found
 
 
-answers.register(ir.IRModule, lambda mod: str(tvm.ir.save_json(mod)), _module)
+responses.register(ir.IRModule, lambda mod: str(tvm.ir.save_json(mod)), _module)
 
 
 MEMORY_RATIO = 100

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.argument_values import (
+from irviz.ir.expression_labels import shape_label, type_label
+from irviz.ir.parameter_values import (
     Argument,
     CacheArgument,
     ShapeValue,
     TypeMismatchError,
     check_argument,
 )
-from irviz.ir.expression_labels import shape_label, type_label
 from irviz.ir.symbolic_shapes import dim_names, evaluate_dim, parameter_dims, solve_dim, type_dims
 from irviz.units import beginning
 

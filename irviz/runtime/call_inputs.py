@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.argument_values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.ir.expression_labels import dim_label, type_label
 from irviz.ir.module_functions import relax_function
+from irviz.ir.parameter_values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.ir.symbolic_shapes import (
     dim_names,
     evaluate_dim,

@@ -33,7 +33,7 @@ from tvm.support import cc
 
 from irviz.errors import RunError, run_errors
 from irviz.safe_files import open_private_folder, say_not_kept
-from irviz.worker.answers import report_progress
+from irviz.worker.responses import report_progress
 
 _MOST_KERNELS = 4096
 _CHUNK = 8

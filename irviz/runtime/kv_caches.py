@@ -14,9 +14,9 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax
 
-from irviz.ir.argument_values import Cache, CacheArgument
 from irviz.ir.calls import callee_name
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.parameter_values import Cache, CacheArgument
 from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
 
 _CREATE_PAGED = "vm.builtin.paged_attention_kv_cache_create"

@@ -18,8 +18,8 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import RunError, run_errors
-from irviz.ir.argument_values import ShapeValue, shared_tensor, tensor_array
-from irviz.model.runs.trace import Array
+from irviz.ir.parameter_values import ShapeValue, shared_tensor, tensor_array
+from irviz.model.runs.execution_trace import Array
 from irviz.runtime.build_module import (
     AS_IT_IS,
     BuildRecipe,
@@ -30,7 +30,7 @@ from irviz.runtime.build_module import (
 )
 from irviz.runtime.framework_functions import register_framework_functions
 from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
-from irviz.runtime.module_bytes import called_names
+from irviz.runtime.module_serialization import called_names
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16

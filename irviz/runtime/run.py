@@ -15,11 +15,11 @@ import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
-from irviz.ir.argument_values import Argument
 from irviz.ir.module_functions import function_named
-from irviz.ir.statements import walk_statements
+from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
+from irviz.ir.tir_statements import walk_statements
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
@@ -27,7 +27,12 @@ from irviz.runtime.call_inputs import RANDOM, CallInputs, Cases, Inputs, plan_in
 from irviz.runtime.kernel_cache import say_if_none_are_kept
 from irviz.runtime.kv_caches import cache_in
 from irviz.runtime.local_vm import remembered
-from irviz.runtime.module_bytes import CalleeNotSentError, pack_callees, pack_module, python_callees
+from irviz.runtime.module_serialization import (
+    CalleeNotSentError,
+    pack_callees,
+    pack_module,
+    python_callees,
+)
 from irviz.runtime.run_config import RunConfig, check_limits
 from irviz.runtime.run_jobs import (
     BUDGET,
@@ -44,7 +49,7 @@ from irviz.runtime.run_jobs import (
 )
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.worker import shared_arrays
-from irviz.worker.answers import answer_type
+from irviz.worker.responses import answer_type
 from irviz.worker.sandbox import default_memory_limit
 from irviz.worker.supervisor import (
     RUNS,

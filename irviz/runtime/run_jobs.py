@@ -17,14 +17,14 @@ from irviz.model.runs.run_result import RunResult
 from irviz.runtime.argument_conversion import row
 from irviz.runtime.call_inputs import Cases
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
-from irviz.runtime.module_bytes import install_callees, unpack_module
-from irviz.runtime.remote_vm import BuiltModule, remote_module
+from irviz.runtime.module_serialization import install_callees, unpack_module
+from irviz.runtime.rpc_vm import BuiltModule, remote_module
 from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
 from irviz.worker import shared_arrays
-from irviz.worker.answers import report_progress
 from irviz.worker.captured_output import captured_stderr, warnings_in
-from irviz.worker.fresh_process import in_fresh_process
+from irviz.worker.one_shot_process import in_fresh_process
+from irviz.worker.responses import report_progress
 
 Modules = Mapping[str, bytes]
 """Pickled modules by key, which the receiver may not have yet."""

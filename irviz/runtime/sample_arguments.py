@@ -13,10 +13,10 @@ import numpy as np
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.argument_values import Argument
+from irviz.ir.index_ranges import ANY, ValueRange, argument_ranges
 from irviz.ir.module_functions import drawable_function
+from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
-from irviz.ir.value_ranges import ANY, ValueRange, argument_ranges
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import (
     RANDOM,

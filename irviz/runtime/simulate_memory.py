@@ -26,7 +26,7 @@ from irviz.ir.symbolic_shapes import (
 from irviz.limits import passes_time
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
-from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
+from irviz.model.runs.memory_timeline import Allocation, MemoryStep, MemoryUse, Storage
 from irviz.worker.supervisor import TRIES, WorkerError
 
 

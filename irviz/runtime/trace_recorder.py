@@ -15,9 +15,9 @@ from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
+from irviz.model.runs.execution_trace import Array, NodeValue, NodeVisit, Trace
 from irviz.runtime.kv_caches import caches_of, described
-from irviz.worker.answers import report_progress
+from irviz.worker.responses import report_progress
 
 # --- Instrument a module so that it reports each value as it is computed -------------------------
 #

@@ -1,7 +1,7 @@
 """Find the first pass that makes a check of a module fail.
 
 The stages of a session are the prefixes of a pipeline. Each is built as it is, by TVM's plain
-lowering, and compared with the first; `irviz.session.equivalence_check` compares values.
+lowering, and compared with the first; `irviz.session.check_equivalence` compares values.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
-from irviz.ir.argument_values import Argument
 from irviz.ir.module_functions import drawable_functions
+from irviz.ir.parameter_values import Argument
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.call_inputs import Inputs
-from irviz.session.equivalence_check import (
+from irviz.session.check_equivalence import (
     INTERFACE,
     StageVerdict,
     ValueCheck,
@@ -30,11 +30,11 @@ from irviz.session.equivalence_check import (
     renamed,
 )
 from irviz.session.session import Session
-from irviz.transforms.passes.pass_call import as_transform
+from irviz.transforms.passes.pass_transform import as_transform
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
-from irviz.view.run_results import ErrorTable, ErrorTableRow
+from irviz.view.run_result_html import ErrorTable, ErrorTableRow
 from irviz.worker.supervisor import RUNS, TRIES
 
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]

@@ -19,7 +19,7 @@ from irviz.ir.tvmscript import source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
 from irviz.model.graph.layers import layer_name
-from irviz.session.shared_layout import chain
+from irviz.session.stable_layout import chain
 from irviz.session.stage_cache import (
     graph_of,
     layered_graph,

@@ -27,8 +27,8 @@ from irviz.errors import (
     RunError,
     TransformError,
 )
-from irviz.ir.argument_values import Argument, CacheArgument, ShapeValue
 from irviz.ir.module_functions import default_function, drawable_function
+from irviz.ir.parameter_values import Argument, CacheArgument, ShapeValue
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
 from irviz.ir.tvmscript import tvmscript
 from irviz.limits import REDUCTION_SECONDS, TRY_SECONDS
@@ -36,15 +36,15 @@ from irviz.model.runs.array_diff import Verdict
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import RANDOM, Cases, generator_for, random_array
 from irviz.runtime.local_vm import PERTURB, perturb_value
-from irviz.runtime.module_bytes import PortableFunction, pack_module, unpack_module
+from irviz.runtime.module_serialization import PortableFunction, pack_module, unpack_module
 from irviz.runtime.run import CallInputs, TraceRequest, run
 from irviz.runtime.run_config import RunConfig
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
-from irviz.session.equivalence_check import FILLS, INTERFACE, StageVerdict, ValueCheck
+from irviz.session.check_equivalence import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.session.session import Session
 from irviz.transforms.apply_transform import apply_transform, try_transform
-from irviz.transforms.python_script import INLINE, PythonScript, UnwritableError, define_function
-from irviz.transforms.simpler_modules import (
+from irviz.transforms.export_python import INLINE, PythonScript, UnwritableError, define_function
+from irviz.transforms.reduction_candidates import (
     Step,
     count_bindings,
     count_stores,

@@ -15,8 +15,7 @@ from irviz.ir.tvmscript import source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.run_result import RunResult, compare_runs
-from irviz.model.runs.trace import (
+from irviz.model.runs.execution_trace import (
     Array,
     Divergence,
     NodeDifference,
@@ -26,10 +25,11 @@ from irviz.model.runs.trace import (
     first_divergence,
     node_differences,
 )
+from irviz.model.runs.run_result import RunResult, compare_runs
 from irviz.runtime.call_inputs import CallInputs, Inputs
 from irviz.runtime.run import run
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.session.origin_comparison import origin_verdict
+from irviz.session.compare_with_origin import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import (
@@ -43,7 +43,7 @@ from irviz.session.stage_cache import (
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
-from irviz.view.run_results import (
+from irviz.view.run_result_html import (
     StageTable,
     StageTableRow,
     difference_summary,

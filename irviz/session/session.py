@@ -18,15 +18,15 @@ from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
 from irviz.limits import RUN_SECONDS
-from irviz.model.diff.side_graphs import side_graphs
+from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.memory_use import MemoryUse
+from irviz.model.runs.execution_trace import Trace
+from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.timing_statistics import Measurement, Timing
-from irviz.model.runs.trace import Trace
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import CallInputs, Inputs
 from irviz.runtime.run import measure
@@ -34,9 +34,9 @@ from irviz.runtime.run_config import RunConfig
 from irviz.runtime.simulate_memory import memory_use
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session import run_stages
-from irviz.session.layer_as_stage import layer_stage
-from irviz.session.limited_operations import limits
+from irviz.session.extract_layer import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
+from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.session_file import load_session, save_session, script_in_worker
@@ -46,9 +46,9 @@ from irviz.session.stage_diff import diff_modules, diff_stages, union_along
 from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.export_python import save_arrays
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
-from irviz.transforms.passes.pass_call import as_transform
-from irviz.transforms.python_script import save_arrays
+from irviz.transforms.passes.pass_transform import as_transform
 from irviz.transforms.recording import stage_times
 from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep
 from irviz.transforms.schedules.schedule_trace import (
@@ -61,11 +61,11 @@ from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.graph.overlay import Overlay
-from irviz.view.graph.placed_sides import draw_sides
+from irviz.view.graph.side_by_side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.run_results import StageTable, TimingTable
+from irviz.view.run_result_html import StageTable, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.value_charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress

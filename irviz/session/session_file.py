@@ -41,7 +41,7 @@ from irviz.model.graph.layers import LayersByNode
 from irviz.runtime.call_inputs import Inputs
 from irviz.runtime.run import CallInputs, RunConfig
 from irviz.safe_files import atomic_write
-from irviz.session.file_codec import (
+from irviz.session.session_encoding import (
     EncodingError,
     LabelOnly,
     ObjectTable,
@@ -53,7 +53,7 @@ from irviz.session.file_codec import (
     restore,
 )
 from irviz.session.session_state import SessionState
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.export_python import PythonScript
 from irviz.transforms.stage import Stage, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.version import __version__

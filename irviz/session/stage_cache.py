@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from irviz.ir.argument_values import tensor_array
 from irviz.ir.calls import resolve_registered
 from irviz.ir.function_graph import read_function
 from irviz.ir.loop_nest_reader import loop_nest
@@ -26,6 +25,7 @@ from irviz.ir.module_functions import (
     relax_functions,
 )
 from irviz.ir.node_ids import definitions, identify
+from irviz.ir.parameter_values import tensor_array
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tvmscript import Script, script, source_lines, source_words
 from irviz.loaders.models.imported_layers import remember_layers

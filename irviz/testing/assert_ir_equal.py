@@ -10,10 +10,10 @@ from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import LoadError
-from irviz.explorer.html_file import save_html
+from irviz.explorer.save_html import save_html
 from irviz.ir.tvmscript import tvmscript
 from irviz.safe_files import atomic_write
-from irviz.session.open_diff import diff
+from irviz.session.diff_modules import diff
 from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage

@@ -13,7 +13,7 @@ import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import NotFoundError, TransformError
 from irviz.limits import PASSES_SECONDS
 from irviz.model.graph.graph import NodeId
-from irviz.runtime.module_bytes import pack_module, unpack_module
+from irviz.runtime.module_serialization import pack_module, unpack_module
 from irviz.transforms.stage import Apply, Stage, Transform
 from irviz.worker.captured_output import captured_stderr
 from irviz.worker.shared_arrays import UnsharedError

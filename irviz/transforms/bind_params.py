@@ -10,9 +10,9 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import TransformError
-from irviz.ir.argument_values import TypeMismatchError, check_tensor, shared_tensor, tensor_array
 from irviz.ir.module_functions import relax_function
-from irviz.transforms.python_script import PythonScript
+from irviz.ir.parameter_values import TypeMismatchError, check_tensor, shared_tensor, tensor_array
+from irviz.transforms.export_python import PythonScript
 from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.shared_arrays import is_shared, writable
 

@@ -16,9 +16,14 @@ from tvm_ffi import structural_equal
 from irviz.errors import StageError, TransformError
 from irviz.loaders.models.imported_layers import known_layers
 from irviz.progress import Progress
+from irviz.transforms.export_python import PythonScript
 from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_line
-from irviz.transforms.passes.pass_call import PassCall, default_pass_call, named_pass, write_by_name
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.passes.pass_transform import (
+    PassCall,
+    default_pass_call,
+    named_pass,
+    write_by_name,
+)
 from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
 from irviz.view.pass_times import PassTimes, TimedPass

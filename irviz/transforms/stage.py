@@ -14,7 +14,7 @@ from tvm import ir
 from irviz.model.graph.graph import Layer, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.run_result import Origin
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.export_python import PythonScript, UnwritableError
 
 Apply = Callable[[ir.IRModule], ir.IRModule]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from xml.etree import ElementTree
 
-from irviz.model.runs.memory_use import Allocation, MemoryUse, storage_offsets
+from irviz.model.runs.memory_timeline import Allocation, MemoryUse, storage_offsets
 from irviz.units import format_bytes
 from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure

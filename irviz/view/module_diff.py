@@ -29,7 +29,7 @@ from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph, draw_scene
 from irviz.view.graph.nodes_and_edges import SceneGeometry
-from irviz.view.graph.placed_sides import PlacedDiff, place_diff
+from irviz.view.graph.side_by_side_layout import PlacedDiff, place_diff
 from irviz.view.loop_nest_figure import draw_loop_nest_diff
 from irviz.view.svg_primitives import Point, Size, path
 from irviz.view.theme import Theme, ThemeName, get_theme

@@ -15,7 +15,7 @@ from irviz.safe_files import atomic_write, target_path
 from irviz.units import format_duration
 from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
-from irviz.view.run_results import Table
+from irviz.view.run_result_html import Table
 from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import ThemeName, get_theme
 

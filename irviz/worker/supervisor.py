@@ -28,7 +28,11 @@ import cloudpickle
 
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import CALL_SECONDS
-from irviz.worker.answers import (
+from irviz.worker.captured_output import StdoutCapture
+from irviz.worker.child_process import Fork, Process, Surroundings, end_process
+from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
+from irviz.worker.one_shot_process import FreshProcessEndedError
+from irviz.worker.responses import (
     PROGRESS,
     UnreadableAnswerError,
     answer_place,
@@ -37,10 +41,6 @@ from irviz.worker.answers import (
     receive_frame,
     unpack_answer,
 )
-from irviz.worker.captured_output import StdoutCapture
-from irviz.worker.child_process import Fork, Process, Surroundings, end_process
-from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
-from irviz.worker.fresh_process import FreshProcessEndedError
 from irviz.worker.shared_arrays import Place
 from irviz.worker.worker_main import call_with_limit, initialize, load_tvm, ping
 

@@ -15,10 +15,10 @@ from typing import TypeVar
 import cloudpickle
 
 from irviz.gc_pause import gc_paused
-from irviz.worker.answers import ANSWER, packed_call, send_frame, set_answer_file, set_pipe
 from irviz.worker.captured_output import buffer_lines, flush_stdout
 from irviz.worker.child_process import Surroundings, end_with_parent
-from irviz.worker.fresh_process import in_spare_process, prepare_spare_process
+from irviz.worker.one_shot_process import in_spare_process, prepare_spare_process
+from irviz.worker.responses import ANSWER, packed_call, send_frame, set_answer_file, set_pipe
 from irviz.worker.sandbox import limited_memory
 from irviz.worker.shared_arrays import Place, UnsharedError
 

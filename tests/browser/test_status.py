@@ -17,7 +17,7 @@ def restored(lab: Any) -> Any:
 
 @pytest.mark.usefixtures("restored")
 def test_a_kernel_that_is_gone_is_said_and_the_page_stays_usable(lab: Any) -> None:
-    lab.do("from irviz.explorer.runner import Jobs")
+    lab.do("from irviz.explorer.background_runner import Jobs")
     viewer = lab.show("fused")
     viewer.click("lv")
     expect(viewer.title).to_have_text("lv")

@@ -17,8 +17,8 @@ from irviz.explorer.explorer import Explorer
 from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.state import Side, State
 from irviz.explorer.store import Store
-from irviz.model.runs.trace import Trace
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.model.runs.execution_trace import Trace
+from irviz.transforms.passes.pass_transform import named_pass
 from tests.widget_messages import send_message
 
 

@@ -1,7 +1,7 @@
 """The state after actions of a reader, for tests of what is shown then."""
 
 from irviz.explorer.actions import Action
-from irviz.explorer.slow_actions import perform
+from irviz.explorer.background_actions import perform
 from irviz.explorer.state import State
 from irviz.session.session import Session
 

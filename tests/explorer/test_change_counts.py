@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.html_file import record_in_steps
+from irviz.explorer.save_html import record_in_steps
 from irviz.explorer.stage_rows import FEW_NODES, change_count, iter_change_counts
 from irviz.explorer.state import State
 from irviz.progress import with_progress

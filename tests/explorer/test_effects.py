@@ -24,8 +24,8 @@ from irviz.explorer.effects import Effects
 from irviz.explorer.stage_rows import comparison
 from irviz.explorer.state import RunKey, Runs, State
 from irviz.explorer.store import Store
+from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult, Verdict
-from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 

@@ -12,14 +12,14 @@ from tvm.relax.frontend import nn
 import irviz
 from irviz.course.mlp import MODULES
 from irviz.explorer.actions import Apply, Report, Select, Toggle, ToggleAll
-from irviz.explorer.pictures import scene, view_or_none
+from irviz.explorer.background_actions import perform
 from irviz.explorer.selected_node import shown_selection
-from irviz.explorer.slow_actions import perform
+from irviz.explorer.stage_pictures import scene, view_or_none
 from irviz.explorer.state import RunKey, State
 from irviz.limits import EXPANDED_NODES, MOST_NODES
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, inlined_id
+from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.model.runs.trace import Trace
 from irviz.session.stage_view import ViewState
 from irviz.transforms.bind_params import bind_params
 

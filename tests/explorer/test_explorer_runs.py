@@ -17,9 +17,9 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer import explorer as explorer_module
 from irviz.explorer.actions import FindPass, SetField, SetSession
-from irviz.explorer.runner import RUN, Jobs
+from irviz.explorer.background_runner import RUN, Jobs
+from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import Origin, OriginRun
-from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from tests.event_loop import LONG, in_kernel, until
 

@@ -12,7 +12,7 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import FetchValue
-from irviz.explorer.pictures import view_or_none
+from irviz.explorer.stage_pictures import view_or_none
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.session.session import Session
 from irviz.view.theme import THEMES

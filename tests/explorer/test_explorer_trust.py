@@ -7,12 +7,12 @@ import irviz
 from irviz.course.mlp import MyModule
 from irviz.explorer import actions
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.swap_panel import SwapPanel
+from irviz.explorer.panels.kernel_swap_panel import SwapPanel
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.view.run_results import run_summary
+from irviz.view.run_result_html import run_summary
 from irviz.worker import sandbox
 
 pytestmark = pytest.mark.worker

@@ -11,7 +11,7 @@ from irviz.course.mlp import MyModule
 from irviz.course.mm_relu import MyModule as MatMulRelu
 from irviz.course.mm_relu import lecture_schedule
 from irviz.explorer import actions
-from irviz.explorer.scene_data import scene_data
+from irviz.explorer.graph_pane_data import scene_data
 from irviz.explorer.shown_schedule import loop_addresses
 from irviz.explorer.viewer.schema import Scene
 from irviz.session.session import Session

@@ -12,19 +12,19 @@ import pytest
 import tvm
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.explorer import actions, html_file
-from irviz.explorer.html_file import Room, record_in_steps
-from irviz.explorer.pictures import view_or_none
-from irviz.explorer.runner import Jobs
-from irviz.explorer.scene_data import scene_data
-from irviz.explorer.slow_actions import perform
+from irviz.explorer import actions, save_html
+from irviz.explorer.background_actions import perform
+from irviz.explorer.background_runner import Jobs
+from irviz.explorer.graph_pane_data import scene_data
+from irviz.explorer.save_html import Room, record_in_steps
+from irviz.explorer.stage_pictures import view_or_none
 from irviz.explorer.stage_rows import iter_change_counts
 from irviz.explorer.state import ChangesKey, Making, RunKey, State
 from irviz.explorer.viewer_traits import found_nodes, picture_data
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import summarise
+from irviz.model.runs.execution_trace import NodeValue, NodeVisit, Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
 from irviz.progress import with_progress
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
@@ -252,11 +252,11 @@ def test_nodes_are_found_where_groups_leave_no_time(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take_all_time(*_: object) -> Generator[str, None, tuple[list[object], list[object]]]:
-        monkeypatch.setattr(html_file, "searched_nodes", lambda *_: TimeoutError("none is left"))
+        monkeypatch.setattr(save_html, "searched_nodes", lambda *_: TimeoutError("none is left"))
         yield "groups"
         return [], []
 
-    monkeypatch.setattr(html_file, "_toggled", take_all_time)
+    monkeypatch.setattr(save_html, "_toggled", take_all_time)
     assert with_progress(record_in_steps(state))["searched"]["first/2/"]
 
 

@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from irviz.explorer.actions import Checkout, Compare
+from irviz.explorer.background_actions import neighbours
 from irviz.explorer.explorer import Explorer
-from irviz.explorer.pictures import compared, scene
-from irviz.explorer.slow_actions import neighbours
+from irviz.explorer.stage_pictures import compared, scene
 from irviz.explorer.state import State
 from irviz.session.session import Session
 from irviz.session.stage_view import StageView

@@ -11,17 +11,17 @@ import pytest
 from irviz.course.mlp import MyModule
 from irviz.explorer import actions
 from irviz.explorer.actions import Action
+from irviz.explorer.background_actions import look, perform
 from irviz.explorer.downloads import Saved
-from irviz.explorer.pictures import view_or_none
 from irviz.explorer.reducer import reduce
 from irviz.explorer.selected_node import location
-from irviz.explorer.slow_actions import look, perform
+from irviz.explorer.stage_pictures import view_or_none
 from irviz.explorer.state import ChangesKey, File, RunKey, State
+from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.model.runs.trace import Trace
 from irviz.session.session import Session
 from irviz.session.stage_view import StageView
-from irviz.transforms.passes.pass_call import as_transform
+from irviz.transforms.passes.pass_transform import as_transform
 from irviz.view.figure import Figure
 from tests.event_loop import LONG, until
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.worker
 
 SLOW_PACKAGES = (
     *("irviz.model.folding", "irviz.model.matching", "irviz.model.diff", "irviz.view.graph"),
-    *("irviz.explorer.pictures", "irviz.session.stage_view", "irviz.session.shared_layout"),
+    *("irviz.explorer.stage_pictures", "irviz.session.stage_view", "irviz.session.stable_layout"),
     *("irviz.session.stage_cache", "irviz.session.stage_diff", "irviz.ir.function_graph"),
 )
 """What reads, compares, folds, lays out and draws functions."""

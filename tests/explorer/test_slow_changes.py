@@ -24,13 +24,13 @@ from irviz.explorer.actions import (
     Say,
     SetField,
 )
+from irviz.explorer.background_actions import SLOW
+from irviz.explorer.background_runner import CHANGE
 from irviz.explorer.explorer import Explorer
 from irviz.explorer.reducer import reduce
-from irviz.explorer.runner import CHANGE
-from irviz.explorer.slow_actions import SLOW
 from irviz.explorer.state import State
 from irviz.session.session import Session
-from irviz.transforms.passes.pass_call import as_transform
+from irviz.transforms.passes.pass_transform import as_transform
 from tests.event_loop import LONG, in_kernel, until
 
 pytestmark = pytest.mark.worker

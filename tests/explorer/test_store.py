@@ -23,9 +23,9 @@ from irviz.explorer.actions import (
     Show,
     Undo,
 )
-from irviz.explorer.pictures import scene
+from irviz.explorer.background_actions import look
 from irviz.explorer.selected_node import location, selected_call
-from irviz.explorer.slow_actions import look
+from irviz.explorer.stage_pictures import scene
 from irviz.explorer.state import Selection, State
 from irviz.explorer.store import Store
 from irviz.model.loop_nest import LoopAddress

@@ -18,11 +18,11 @@ from irviz.course.mlp import MyModule, MyModuleMixture, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import file_limits
-from irviz.loaders import read_in_worker as worker_reader
+from irviz.loaders import load_in_worker as worker_reader
 from irviz.loaders.file_limits import FileError, check_result
 from irviz.loaders.load import is_session_file, load, load_content, read_content, read_path
+from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.models import pt2_models
-from irviz.loaders.read_in_worker import read_in_worker
 
 pytestmark = pytest.mark.worker
 

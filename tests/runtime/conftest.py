@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime.remote_vm import forget_connections
-from irviz.worker import answers
+from irviz.runtime.rpc_vm import forget_connections
+from irviz.worker import responses
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
 
@@ -41,13 +41,13 @@ def told(tmp_path):
             found = []
             with contextlib.suppress(EOFError):
                 while True:
-                    found.append(answers.receive_frame(frames)[1].decode())
+                    found.append(responses.receive_frame(frames)[1].decode())
                     read = frames.tell()
             return found
 
-        answers.set_pipe(frames)
+        responses.set_pipe(frames)
         yield new
-        answers.set_pipe(None)
+        responses.set_pipe(None)
 
 
 @pytest.fixture(scope="module")

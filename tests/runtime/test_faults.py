@@ -154,9 +154,9 @@ def inject(monkeypatch, tmp_path, point, fault):
 def plant(point, fault, over):
     """Put a fault into the worker, which happens once: then the file `over` is there."""
     from irviz.runtime import run_jobs
-    from irviz.worker import fresh_process
+    from irviz.worker import one_shot_process
 
-    fresh_process.in_fresh_process(lambda: None)  # so that the next run is forked after this
+    one_shot_process.in_fresh_process(lambda: None)  # so that the next run is forked after this
     if point == "build":
         real = tvm.compile
 

@@ -29,7 +29,7 @@ import tvm
 
 from irviz.errors import RunError, UntrustedError
 from irviz.session.session import Session
-from irviz.worker import answers, fresh_process, sandbox
+from irviz.worker import one_shot_process, responses, sandbox
 
 pytestmark = [
     pytest.mark.worker,
@@ -145,7 +145,7 @@ def shared_memory():
 
 def other_descriptors():
     for number in range(3, 64):
-        if number not in (answers.pipe_number(), answers.answer_file()):
+        if number not in (responses.pipe_number(), responses.answer_file()):
             try:
                 os.fstat(number)
             except OSError:
@@ -258,17 +258,17 @@ ATTACKS = FILES | NETWORK | PROCESSES | LIBRARIES | KERNEL
 
 ALONE = {
     "answer with a pickle": (
-        lambda: os.write(answers.pipe_number(), pickle.dumps(Path("/"))),
+        lambda: os.write(responses.pipe_number(), pickle.dumps(Path("/"))),
         "tests/worker/test_answers.py has the control",
         "gave an answer that cannot be read",
     ),
     "say that the answer is endless": (
-        lambda: os.write(answers.pipe_number(), struct.pack("<cQ", b"a", 1 << 62)),
+        lambda: os.write(responses.pipe_number(), struct.pack("<cQ", b"a", 1 << 62)),
         "an answer of that size was never read",
         "gave an answer that cannot be read",
     ),
     "answer with what is none": (
-        lambda: os.write(answers.pipe_number(), struct.pack("<cQ", b"a", 4) + b"none"),
+        lambda: os.write(responses.pipe_number(), struct.pack("<cQ", b"a", 4) + b"none"),
         "before, it would have been unpickled",
         "gave an answer that cannot be read",
     ),
@@ -278,7 +278,7 @@ ALONE = {
         "Unable to allocate 60",
     ),
     "make its answer too large": (
-        lambda: os.posix_fallocate(answers.answer_file(), 0, 1 << 45),
+        lambda: os.posix_fallocate(responses.answer_file(), 0, 1 << 45),
         "no machine has them",
         "SIGXFSZ|File too large",
     ),
@@ -456,4 +456,4 @@ def test_what_cannot_be_confined_is_asked():
 
 def test_nothing_runs_in_a_process_that_cannot_be_confined():
     with pytest.raises(OSError, match="only a fresh process"):
-        fresh_process.confined(lambda: None)
+        one_shot_process.confined(lambda: None)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from irviz.runtime.call_inputs import generator_for, random_array
 from irviz.session.reduce_module import input_expression
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.export_python import PythonScript
 
 DTYPES = ["float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool"]
 SHAPES = [(), (3,), (40,), (6, 7), (9, 1)]

@@ -13,7 +13,7 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MODULES
 from irviz.session.stage_diff import diff_modules
 from irviz.transforms.passes.catalog import catalog
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.stage import Stage
 from irviz.worker.captured_output import captured_stderr
 

@@ -8,13 +8,13 @@ from tvm.relax.testing import nn as testing_nn
 
 import irviz
 from irviz.ir.module_functions import relax_functions
-from irviz.model.diff.side_graphs import side_graphs
+from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.view.graph.node_labels import lines
 
 

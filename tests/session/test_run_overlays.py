@@ -9,7 +9,7 @@ from irviz.course.mlp import MODULES
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.trace import NodeValue, NodeVisit, Trace
+from irviz.model.runs.execution_trace import NodeValue, NodeVisit, Trace
 from irviz.session.run_overlays import (
     difference_overlay,
     dimmed_places,

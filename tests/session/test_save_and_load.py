@@ -21,13 +21,13 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule as MmRelu
 from irviz.errors import TransformError
-from irviz.session.file_codec import EncodingError, LabelOnly, describe, restore
 from irviz.session.session import Session
+from irviz.session.session_encoding import EncodingError, LabelOnly, describe, restore
 from irviz.session.session_file import SessionFileError
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.passes.catalog import register_pass
-from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.passes.pass_transform import PassCall, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
-from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.schedules.schedule_step import IndexMapText
 from irviz.transforms.stage import Stage
 

@@ -21,7 +21,7 @@ from irviz.loaders import file_limits
 from irviz.loaders.tvm_json import objects_to_json
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.runtime.run import CallInputs, RunConfig
-from irviz.session.file_codec import ObjectTable, decode, encode
+from irviz.session.session_encoding import ObjectTable, decode, encode
 from irviz.session.session_file import FORMAT, SessionFileError, load_session, save_session
 from irviz.session.session_state import SessionState
 from irviz.transforms.bind_params import BindParams

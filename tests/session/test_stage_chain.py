@@ -18,7 +18,7 @@ from irviz.course.mlp import MODULES, MyModule
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, NodeId, RegionKind
 from irviz.session.session import Session
-from irviz.session.shared_layout import (
+from irviz.session.stable_layout import (
     MOST_BINDINGS,
     MOST_FUNCTIONS,
     MOST_PLACES,

@@ -10,10 +10,10 @@ from tvm.relax.frontend import nn
 from irviz.errors import NotFoundError
 from irviz.model.graph.graph import INPUT_KINDS, LayerPart, NodeKind
 from irviz.model.graph.layers import layer_name
-from irviz.session.file_codec import EncodingError
 from irviz.session.session import Session
+from irviz.session.session_encoding import EncodingError
 from irviz.session.session_file import decode_layers, encode_layers
-from irviz.session.shared_layout import compared_views
+from irviz.session.stable_layout import compared_views
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.recording import record_passes
 

@@ -10,8 +10,8 @@ import tvm
 from tvm import relax
 
 import irviz
-from irviz.session.file_codec import EncodingError, restore
 from irviz.session.open_session import add_file
+from irviz.session.session_encoding import EncodingError, restore
 from irviz.worker import sandbox
 from irviz.worker.supervisor import RUNS, TRIES
 

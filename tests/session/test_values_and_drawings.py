@@ -16,7 +16,7 @@ from irviz.errors import InputError
 from irviz.model.graph.graph import inlined_id
 from irviz.runtime.run import measure
 from irviz.session.session import Session
-from irviz.view.run_results import TimingTable
+from irviz.view.run_result_html import TimingTable
 
 pytestmark = pytest.mark.build
 

@@ -12,7 +12,7 @@ from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap
 from irviz.transforms.passes.catalog import register_pass
-from irviz.transforms.passes.pass_call import TVMPass, as_transform, named_pass
+from irviz.transforms.passes.pass_transform import TVMPass, as_transform, named_pass
 from irviz.transforms.stage import Stage, Transform
 
 GIVEN = Stage("0", MyModuleStatic)

@@ -13,8 +13,8 @@ from irviz.course.mlp import MyModule, MyModuleHighLevel, MyModuleStatic
 from irviz.errors import TransformError
 from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.pass_log import PassRun
-from irviz.transforms.python_script import PythonScript, UnwritableError
 from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes, stages_of
 from irviz.transforms.stage import Stage, Transform, to_script
 from irviz.transforms.stage_tree import path

@@ -12,7 +12,7 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES, MyModule, MyModuleStatic
 from irviz.session.session import Session
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.stage import to_script
 from irviz.worker.supervisor import TRIES
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irviz.model.graph.graph import NodeId
-from irviz.model.runs.memory_use import Allocation, MemoryStep, MemoryUse, Storage
+from irviz.model.runs.memory_timeline import Allocation, MemoryStep, MemoryUse, Storage
 from irviz.view.figure import Figure
 from irviz.view.memory_chart import memory_chart
 

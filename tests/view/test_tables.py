@@ -6,7 +6,7 @@ import numpy as np
 
 from irviz.model.runs.run_result import Comparison, RunResult, Verdict
 from irviz.model.runs.timing_statistics import Measurement, Timing
-from irviz.view.run_results import StageTable, StageTableRow, TimingTable
+from irviz.view.run_result_html import StageTable, StageTableRow, TimingTable
 
 RIGHT = RunResult((np.eye(2, 10, dtype="float32")[:, None],), 8.5e-05, np.array([0, 1]))
 PLAIN = RunResult((np.zeros((2, 3), "float32"),), 0.0012)

@@ -4,26 +4,26 @@ import io
 
 import pytest
 
-from irviz.worker import answers
-from irviz.worker.answers import report_progress
+from irviz.worker import responses
+from irviz.worker.responses import report_progress
 
 
 @pytest.fixture
 def sent():
     """Return what this very process sends, as a worker, last."""
     pipe = io.BytesIO()
-    answers.set_pipe(pipe)
+    responses.set_pipe(pipe)
 
     def last():
         read = io.BytesIO(pipe.getvalue())
         found = b""
         while read.tell() < len(pipe.getvalue()):
-            kind, found = answers.receive_frame(read)
-            assert kind == answers.PROGRESS
+            kind, found = responses.receive_frame(read)
+            assert kind == responses.PROGRESS
         return found.decode()
 
     yield last
-    answers.set_pipe(None)
+    responses.set_pipe(None)
 
 
 def test_the_last_message_is_read(sent):
@@ -55,4 +55,4 @@ def test_a_text_that_utf_8_does_not_have_is_sent_with_escapes(sent):
 )
 def test_what_is_no_frame_is_refused_before_it_is_read(frame):
     with pytest.raises(ValueError, match="no frame of a worker"):
-        answers.receive_frame(io.BytesIO(frame))
+        responses.receive_frame(io.BytesIO(frame))

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from irviz.errors import LoadError
-from irviz.worker import answers
+from irviz.worker import responses
 from irviz.worker.supervisor import (
     TRIES,
     CancelledError,
@@ -210,12 +210,12 @@ def test_what_takes_more_memory_than_it_may_is_an_error_and_the_process_lives_on
 def test_what_it_does_is_heard_while_it_does_it_and_told_when_it_dies():
     def counts():
         for number in range(3):
-            answers.report_progress(f"step {number}")
+            responses.report_progress(f"step {number}")
             time.sleep(0.2)
         return "done"
 
     def dies():
-        answers.report_progress("on the way\nout")
+        responses.report_progress("on the way\nout")
         os._exit(1)
 
     messages = []
@@ -282,7 +282,7 @@ def test_one_that_dies_as_it_sends_its_answer_is_an_error():
                 if len(content) > 1_000:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        answers.set_pipe(Half(os.dup(answers.pipe_number())))  # the other closes with its file
+        responses.set_pipe(Half(os.dup(responses.pipe_number())))  # the other closes with its file
         return bytes(1_000_000)
 
     worker = Worker(nothing)

@@ -5,8 +5,8 @@ expected, what the answer gave, and a hint. An answer is marked by what it compu
 that it makes, never by its text. None or `...` is "not answered yet".
 """
 
-from irviz.course.check.answers import Mark as Mark
-from irviz.course.check.answers import Verdict as Verdict
+from irviz.course.check.check_answers import Mark as Mark
+from irviz.course.check.check_answers import Verdict as Verdict
 from irviz.course.check.exercises import add_row as add_row
 from irviz.course.check.exercises import batch_schedule as batch_schedule
 from irviz.course.check.exercises import exact_sums as exact_sums

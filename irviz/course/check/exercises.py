@@ -14,7 +14,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, te, tirx
 
-from irviz.course.check.answers import (
+from irviz.course.check.check_answers import (
     Loop,
     WrongAnswerError,
     block_of_sums,
@@ -37,8 +37,8 @@ from irviz.course.graph_rewrites import main_of
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.course.te_functions import batch_matmul_relu, vector_add
 from irviz.ir.module_functions import prim_funcs, relax_functions
-from irviz.ir.statements import used_vars, walk_statements
 from irviz.ir.symbolic_shapes import evaluate_dim
+from irviz.ir.tir_statements import used_vars, walk_statements
 from irviz.model.graph.graph import Resolution
 from irviz.session.session import Session
 

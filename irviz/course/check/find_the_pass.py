@@ -9,7 +9,7 @@ from typing import Final
 from tvm import IRModule, ir, relax
 from tvm.relax.dpl import is_op, rewrite_call, wildcard
 
-from irviz.course.check.answers import (
+from irviz.course.check.check_answers import (
     RUN_SECONDS,
     WrongAnswerError,
     call_answer,
@@ -19,7 +19,7 @@ from irviz.course.check.answers import (
 )
 from irviz.ir.module_functions import default_function
 from irviz.session.bisect import bisect
-from irviz.transforms.simpler_modules import count_bindings
+from irviz.transforms.reduction_candidates import count_bindings
 
 _COUNTS = (1, 2, 7, 60)
 """Numbers of passes."""

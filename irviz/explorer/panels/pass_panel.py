@@ -12,9 +12,9 @@ from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
 from irviz.explorer.panels.panel import CheckedField, Panel
-from irviz.explorer.pass_trials import suggested_passes
 from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
+from irviz.explorer.suggested_passes import suggested_passes
 from irviz.explorer.viewer import STATIC
 from irviz.explorer.viewer.schema import Card, PassChoiceTraits
 from irviz.explorer.viewer.widget import synced_traits
@@ -33,7 +33,7 @@ from irviz.transforms.passes.parameters import (
     resolve_argument,
     symbolic_names,
 )
-from irviz.transforms.passes.pass_call import PassCall, named_pass
+from irviz.transforms.passes.pass_transform import PassCall, named_pass
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 

@@ -9,16 +9,16 @@ from tvm import relax
 
 from irviz.errors import InputError
 from irviz.explorer import actions
+from irviz.explorer.background_runner import Jobs
 from irviz.explorer.panels import panel as ui
 from irviz.explorer.panels.panel import CheckedField, Panel
-from irviz.explorer.runner import Jobs
 from irviz.explorer.shown_schedule import prim_func, shown_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import drawable_functions, relax_function
 from irviz.ir.symbolic_shapes import symbolic_sizes
-from irviz.model.runs.memory_use import MemoryUse
+from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.runtime.argument_conversion import parse_sizes
 from irviz.runtime.simulate_memory import memory_use
 from irviz.transforms.stage import Stage

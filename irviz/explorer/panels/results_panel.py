@@ -30,7 +30,7 @@ from irviz.runtime.run_config import check_limits
 from irviz.runtime.sample_arguments import planned
 from irviz.session.run_stages import input_of_case
 from irviz.view.array_pictures import as_image, grey_png
-from irviz.view.run_results import outputs_html
+from irviz.view.run_result_html import outputs_html
 from irviz.view.templating import render
 from irviz.worker.shared_arrays import shared
 

@@ -11,7 +11,7 @@ from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, shown_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
-from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.export_python import UnwritableError
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import parse_trace
 from irviz.view.templating import render

@@ -17,7 +17,6 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
-from irviz.ir.argument_values import shared_tensor
 from irviz.ir.framework_calls import (
     EVALUATOR,
     ONNX_PREFIX,
@@ -26,6 +25,7 @@ from irviz.ir.framework_calls import (
     emitted_call,
     written_arguments,
 )
+from irviz.ir.parameter_values import shared_tensor
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
 from irviz.loaders.loaded_model import (
@@ -38,10 +38,10 @@ from irviz.loaders.loaded_model import (
     opaque_note,
 )
 from irviz.loaders.models.imported_layers import onnx_layers, onnx_source_lines
-from irviz.loaders.models.importer_mistakes import mend
+from irviz.loaders.models.importer_workarounds import mend
 from irviz.model.graph.graph import NodeId
+from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
-from irviz.model.runs.trace import Array
 from irviz.units import first_names
 
 if TYPE_CHECKING:

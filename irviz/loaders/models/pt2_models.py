@@ -26,8 +26,8 @@ from irviz.loaders.models.torch_models import (
     notes_of,
     quiet,
 )
+from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun
-from irviz.model.runs.trace import Array
 
 if TYPE_CHECKING:
     import torch

@@ -18,19 +18,19 @@ from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import Missing, missing_advice
 from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
-from irviz.loaders.models.importer_mistakes import mend
+from irviz.loaders.models.importer_workarounds import mend
+from irviz.loaders.models.torch_converters import (
+    in_torch_dtype,
+    keep_dtypes,
+    own_operators,
+    unsuited,
+)
 from irviz.loaders.models.torch_opaque_calls import (
     OF_COMPLEX,
     has_complex,
     is_complex,
     opaque_call,
     pair_complex_numbers,
-)
-from irviz.loaders.models.torch_operators import (
-    in_torch_dtype,
-    keep_dtypes,
-    own_operators,
-    unsuited,
 )
 from irviz.model.graph.layers import LayersByNode
 from irviz.units import first_names

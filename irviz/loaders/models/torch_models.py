@@ -24,8 +24,8 @@ from irviz.loaders.models.imported_layers import described
 from irviz.loaders.models.torch_importer import ImportedProgram, Returned, import_program
 from irviz.loaders.models.torch_opaque_calls import as_pairs, is_complex
 from irviz.model.graph.graph import NodeId, grouped
+from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder
-from irviz.model.runs.trace import Array
 from irviz.worker.captured_output import StderrCapture, captured_stderr
 
 if TYPE_CHECKING:

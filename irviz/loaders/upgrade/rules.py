@@ -9,7 +9,7 @@ from typing import Final
 
 import libcst as cst
 
-from irviz.loaders.upgrade.dotted_names import (
+from irviz.loaders.upgrade.qualified_names import (
     SPACED,
     CallSite,
     DottedNames,

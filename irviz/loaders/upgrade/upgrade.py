@@ -17,8 +17,8 @@ import libcst as cst
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import UPGRADE_LIMITS, memory_for
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
-from irviz.loaders.upgrade import moved_names, rules
-from irviz.loaders.upgrade.dotted_names import (
+from irviz.loaders.upgrade import renamed_symbols, rules
+from irviz.loaders.upgrade.qualified_names import (
     AddNote,
     CallSite,
     DottedNames,
@@ -65,9 +65,9 @@ def upgrade(source: str, *, futures: bool = True) -> Upgraded:
     rewriter = Rewriter(names, uses_tvm=names.uses_tvm())
     new = module.visit(rewriter)
     if names.new_imports:
-        new = moved_names.with_imports(new, names.new_imports)
+        new = renamed_symbols.with_imports(new, names.new_imports)
     if futures:
-        new = moved_names.future_first(new)
+        new = renamed_symbols.future_first(new)
     return Upgraded(new.code, tuple(sorted(set(rewriter.notes))))
 
 
@@ -188,13 +188,15 @@ class Rewriter(cst.CSTTransformer):
         module = parts(node.module) if isinstance(node, cst.ImportFrom) and node.module else []
         for alias in node.names:
             name = ".".join([*module, *parts(alias.name)])
-            if why := moved_names.gone(name) or moved_names.why_missing(moved_names.new_name(name)):
+            if why := renamed_symbols.gone(name) or renamed_symbols.why_missing(
+                renamed_symbols.new_name(name)
+            ):
                 self._add_note(node)(name, why)
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.SimpleStatementLine | cst.FlattenSentinel[cst.SimpleStatementLine]:
-        lines = moved_names.rewrite_import(updated_node)
+        lines = renamed_symbols.rewrite_import(updated_node)
         return lines[0] if len(lines) == 1 else cst.FlattenSentinel(lines)
 
     def leave_Decorator(
@@ -252,20 +254,20 @@ class Rewriter(cst.CSTTransformer):
         return self._moved(original_node, updated_node, meaning)
 
     def _moved(self, old: cst.Attribute, new: cst.Attribute, meaning: str) -> cst.BaseExpression:
-        if why := moved_names.gone(meaning):
+        if why := renamed_symbols.gone(meaning):
             self._add_note(old)(".".join(parts(old)), why)
             return new
         if self._function.kind == "relax":
             meaning = rules.tvmscript_name(meaning)
         if self._dense_scopes:
             meaning = rules.DENSE_MATMULS.get(meaning, meaning)
-        whole = moved_names.moved(meaning)
-        if why := moved_names.why_missing(whole):
+        whole = renamed_symbols.moved(meaning)
+        if why := renamed_symbols.why_missing(whole):
             self._unknown[old] = Note(self._names.line(old), ".".join(parts(old)), why)
         if whole == self._names.meaning(old):
             return new
         head = whole.partition(".")[0]
-        if head in moved_names.SHORT.values() and not self._names.can_spell(head):
+        if head in renamed_symbols.SHORT.values() and not self._names.can_spell(head):
             return new
         written = self._names.spelled(whole, old)
         return written.with_changes(lpar=new.lpar, rpar=new.rpar)
@@ -285,8 +287,8 @@ class Rewriter(cst.CSTTransformer):
         text = original_node.evaluated_value
         if not self._uses_tvm or not isinstance(text, str) or not text.startswith("relax."):
             return updated_node
-        new = moved_names.operator_name(text)
-        if why := moved_names.why_no_operator(new):
+        new = renamed_symbols.operator_name(text)
+        if why := renamed_symbols.why_no_operator(new):
             self._unknown[original_node] = Note(self._names.line(original_node), text, why)
         return updated_node.with_changes(value=updated_node.value.replace(text, new, 1))
 
@@ -324,11 +326,11 @@ class Rewriter(cst.CSTTransformer):
             for part in every(old.args[0].value, cst.Attribute):
                 self._unknown.pop(part, None)
         called = ".".join(parts(old.func))
-        if why := moved_names.why_no_program(moved_names.moved(meaning)):
+        if why := renamed_symbols.why_no_program(renamed_symbols.moved(meaning)):
             self._unknown[new] = Note(self._names.line(old), called, why)
         words = [keyword(arg) for arg in new.args if arg.keyword is not None]
         for word in (
-            moved_names.unknown_keywords(moved_names.moved(meaning), words) if words else ()
+            renamed_symbols.unknown_keywords(renamed_symbols.moved(meaning), words) if words else ()
         ):
             what = f"{called}({word}=…)"
             why = "the installed TVM's function does not take this keyword"
@@ -570,7 +572,7 @@ def _masked(cell: str, mark: str) -> str | Note:
 def _unmasked(text: str, mark: str) -> str:
     """Return the text of a cell with its magics, and with imports from the future first."""
     if "from __future__" in text:
-        text = moved_names.future_first(parse_module(text)).code
+        text = renamed_symbols.future_first(parse_module(text)).code
     return re.sub(rf"^[ \t]*pass  # {mark}:", "", text, flags=re.MULTILINE)
 
 

@@ -20,7 +20,7 @@ from irviz.model.runs.array_diff import (
 )
 from irviz.model.runs.array_diff import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.array_diff import Verdict as Verdict
-from irviz.model.runs.trace import Array, NodeValue, NodeVisit, Trace
+from irviz.model.runs.execution_trace import Array, NodeValue, NodeVisit, Trace
 
 
 @dataclass(frozen=True, eq=False)

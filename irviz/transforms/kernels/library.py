@@ -22,7 +22,6 @@ from tvm import ir, relax, te, tirx, topi
 from irviz.errors import IrvizError, error_summary
 from irviz.ir.expression_labels import dim_label
 from irviz.runtime.registrations import python_function
-from irviz.transforms.entry_points import KERNELS, load_entry_points
 from irviz.transforms.kernels.signature import (
     Signature,
     call_types,
@@ -31,6 +30,7 @@ from irviz.transforms.kernels.signature import (
     signature_of_call,
     signature_of_prim_func,
 )
+from irviz.transforms.plugins import KERNELS, load_entry_points
 
 __all__ = ["LibraryKernel", "define", "definitions", "is_current", "kernels", "register"]
 

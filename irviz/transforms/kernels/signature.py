@@ -16,7 +16,7 @@ from tvm_ffi import structural_map
 
 from irviz.errors import IrvizError
 from irviz.ir.expression_labels import dim_label
-from irviz.ir.statements import flatten, nested_statements, used_vars
+from irviz.ir.tir_statements import flatten, nested_statements, used_vars
 
 _DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"
 _ONE_ELLIPSIS = r"(?![^()]*\.\.\.[^()]*\.\.\.)"

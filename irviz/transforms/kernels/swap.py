@@ -20,6 +20,12 @@ from irviz.ir.calls import callee_name, is_destination_passing
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
 from irviz.model.graph.graph import NodeId, grouped
+from irviz.transforms.export_python import (
+    PythonScript,
+    UnwritableError,
+    source_of,
+    tvmscript_source,
+)
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.kernels.library import (
     LibraryKernel,
@@ -31,12 +37,6 @@ from irviz.transforms.kernels.library import (
 )
 from irviz.transforms.kernels.library import definitions as te_definitions
 from irviz.transforms.kernels.signature import Signature, signature_of_call
-from irviz.transforms.python_script import (
-    PythonScript,
-    UnwritableError,
-    source_of,
-    tvmscript_source,
-)
 from irviz.transforms.stage import SavedAs, Transform
 
 _MOST_NAMES = 4

@@ -15,10 +15,9 @@ import tvm
 from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import TransformError
-from irviz.runtime.module_bytes import PortableFunction
+from irviz.runtime.module_serialization import PortableFunction
 from irviz.transforms.bind_params import BindParams
-from irviz.transforms.entry_points import PASSES, load_entry_points
-from irviz.transforms.passes import pass_facts
+from irviz.transforms.passes import pass_metadata
 from irviz.transforms.passes.parameters import (
     ParameterKind,
     PassParameter,
@@ -26,6 +25,7 @@ from irviz.transforms.passes.parameters import (
     read_parameters,
 )
 from irviz.transforms.passes.pattern_rewrite import Build, Pattern, Rewrite, Rewriter
+from irviz.transforms.plugins import PASSES, load_entry_points
 
 _OPERATORS, _PIPELINES = "operator rewrites", "pipelines"
 
@@ -186,7 +186,7 @@ def pass_entries() -> tuple[CatalogEntry, ...]:
         _pass_entry(namespace, name, make)
         for namespace, module in _PASSES.items()
         for name, make in vars(module).items()
-        if name not in pass_facts.NO_ENTRY and _makes_pass(name, make)
+        if name not in pass_metadata.NO_ENTRY and _makes_pass(name, make)
     )
 
 
@@ -198,7 +198,7 @@ def _makes_pass(name: str, member: object) -> bool:
 
 
 def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> CatalogEntry:
-    is_operators = namespace == "relax" and name in pass_facts.FOR_OPERATORS
+    is_operators = namespace == "relax" and name in pass_metadata.FOR_OPERATORS
     group, python = _OPERATORS if is_operators else namespace, f"{namespace}.transform.{name}("
     entry = _entry(name, namespace, group, make, python)
     if make is relax.transform.BindParams:
@@ -209,8 +209,8 @@ def _pass_entry(namespace: str, name: str, make: Callable[..., object]) -> Catal
 def _with_target(entry: CatalogEntry) -> CatalogEntry:
     """Give an entry that needs a target the parameter for it."""
     for use, names in (
-        (TargetUse.AROUND, pass_facts.AROUND),
-        (TargetUse.ANNOTATED, pass_facts.ANNOTATED),
+        (TargetUse.AROUND, pass_metadata.AROUND),
+        (TargetUse.ANNOTATED, pass_metadata.ANNOTATED),
     ):
         if entry.name in names:
             summary, default = f"{use.value}.", names[entry.name]
@@ -245,12 +245,12 @@ def _entry(
         namespace,
         group,
         first_sentence(make),
-        read_parameters(make, pass_facts.PARAMETERS.get(name)),
+        read_parameters(make, pass_metadata.PARAMETERS.get(name)),
         make,
         python,
-        is_measured=name in pass_facts.MEASURED,
-        evaluates_code=name in pass_facts.EVALUATES_CODE
-        or (group == _PIPELINES and name not in pass_facts.ONLY_LOWERING),
+        is_measured=name in pass_metadata.MEASURED,
+        evaluates_code=name in pass_metadata.EVALUATES_CODE
+        or (group == _PIPELINES and name not in pass_metadata.ONLY_LOWERING),
     )
 
 

@@ -25,7 +25,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function, relax_functions
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.python_script import (
+from irviz.transforms.export_python import (
     PythonScript,
     UnwritableError,
     define_function,

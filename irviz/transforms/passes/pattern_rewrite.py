@@ -12,8 +12,8 @@ from tvm.relax import dpl
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import relax_function, relax_functions, with_functions
-from irviz.runtime.module_bytes import PortableFunction
-from irviz.transforms.python_script import PythonScript, UnwritableError, define_function
+from irviz.runtime.module_serialization import PortableFunction
+from irviz.transforms.export_python import PythonScript, UnwritableError, define_function
 from irviz.transforms.stage import SavedAs, Transform
 
 Rewriter: TypeAlias = Callable[..., object]

@@ -22,7 +22,7 @@ from irviz.model.loop_nest import (
     schedule_addresses,
     walk,
 )
-from irviz.runtime.module_bytes import pack_module, unpack_module
+from irviz.runtime.module_serialization import pack_module, unpack_module
 from irviz.transforms.schedules.primitives import (
     FOR_CODE,
     ArgumentKind,

@@ -15,10 +15,10 @@ from tvm import ir, s_tir, tirx
 
 from irviz.errors import TransformError
 from irviz.ir.module_functions import prim_funcs
-from irviz.ir.statements import ScopedNames, flatten, nested_statements, walk_statements
+from irviz.ir.tir_statements import ScopedNames, flatten, nested_statements, walk_statements
 from irviz.loaders.file_limits import brief
 from irviz.model.loop_nest import BlockAddress, LoopAddress
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.schedules.primitives import ArgumentKind, primitive
 from irviz.transforms.stage import Apply, SavedAs, Transform
 

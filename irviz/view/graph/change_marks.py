@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
-from irviz.model.diff.side_graphs import SideGraph
+from irviz.model.diff.stage_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
 from irviz.view import svg_primitives as svg
 from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width

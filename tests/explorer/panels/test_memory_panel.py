@@ -7,7 +7,7 @@ from irviz.explorer.actions import SetField, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import profile_panel
 from irviz.explorer.panels.profile_panel import MemoryPanel, facts_html
-from irviz.model.runs.memory_use import MemoryStep, MemoryUse, Storage
+from irviz.model.runs.memory_timeline import MemoryStep, MemoryUse, Storage
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.worker

@@ -6,15 +6,15 @@ import pytest
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.explorer.actions import Compare, Focus, Report, Run, SetField, SetInputs, SetSession
+from irviz.explorer.background_runner import Jobs
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels import results_panel
 from irviz.explorer.panels.profile_panel import TimingPanel
 from irviz.explorer.panels.results_panel import LimitsPanel, RunButton, RunPanel
-from irviz.explorer.runner import Jobs
 from irviz.explorer.state import RunKey
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session
-from irviz.view.run_results import TimingTable
+from irviz.view.run_result_html import TimingTable
 
 pytestmark = pytest.mark.build
 

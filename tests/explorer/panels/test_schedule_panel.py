@@ -30,7 +30,7 @@ from irviz.explorer.shown_schedule import (
 from irviz.model.loop_nest import Block, BlockAddress, Loop, LoopAddress, walk
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import RunConfig
-from irviz.session import schedule_times
+from irviz.session import measure_schedule
 from irviz.session.session import Session
 from irviz.transforms.schedules.schedule_step import schedule_step
 
@@ -359,8 +359,8 @@ class Machines:
         """What is written, by the numbers of the runs; how long calls take there."""
         self.seconds = lambda number: 1e-3 / (number + 1)
         self.refuse = None
-        monkeypatch.setattr(schedule_times, "run", self.run)
-        monkeypatch.setattr(schedule_times, "measure", self.measure)
+        monkeypatch.setattr(measure_schedule, "run", self.run)
+        monkeypatch.setattr(measure_schedule, "measure", self.measure)
 
     def run(self, mod, function, given, *, config, on_progress):  # noqa: ARG002 - as it is called
         if self.refuse:
@@ -469,7 +469,7 @@ def test_what_fails_when_it_is_measured_is_told(host, monkeypatch):
     def refuse(*_, **__):
         raise RunError("0 as it was: it broke")
 
-    monkeypatch.setattr(schedule_times, "measure", refuse)
+    monkeypatch.setattr(measure_schedule, "measure", refuse)
     host.button("Measure all").click()
     assert "0 as it was: it broke" in host.find("irviz-schedule-time").value
 
@@ -498,7 +498,7 @@ def test_measuring_says_what_it_does_and_what_is_out_of_date_is_left_out(
         return machines.measure(*arguments, on_progress=on_progress, **named)
 
     async def measuring():
-        monkeypatch.setattr(schedule_times, "measure", waits)
+        monkeypatch.setattr(measure_schedule, "measure", waits)
         host.automatic().value = True
         host.dispatch(Apply(schedule_step("mm_relu", "unroll", LoopAddress("Y", 0))))
         while not there.is_set() or "round" not in host.find("irviz-schedule-time").value:

@@ -13,7 +13,7 @@ import traitlets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import Saved
-from irviz.explorer.html_file import record_in_steps
+from irviz.explorer.save_html import record_in_steps
 from irviz.explorer.state import Side, State
 from irviz.explorer.viewer import schema
 from irviz.explorer.viewer.schema import MESSAGES, WRITTEN, action_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.argument_values import (
+from irviz.ir.parameter_values import (
     ShapeValue,
     TypeMismatchError,
     check_argument,

@@ -16,7 +16,7 @@ import irviz
 from irviz.course.mlp import MODULES
 from irviz.loaders.file_limits import UPGRADE_LIMITS
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
-from irviz.loaders.upgrade.moved_names import GONE, MOVED, moved, operator_name
+from irviz.loaders.upgrade.renamed_symbols import GONE, MOVED, moved, operator_name
 from irviz.loaders.upgrade.upgrade import upgrade, upgrade_cells
 
 COURSE = sorted((Path(irviz.__file__).parent / "course").glob("*.py"))

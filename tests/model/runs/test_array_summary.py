@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.trace import NodeValue
+from irviz.model.runs.execution_trace import NodeValue
 
 LARGEST = float(np.finfo(np.float64).max)
 NARROW = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn", "int4"]

@@ -7,7 +7,7 @@ import pytest
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind
 from irviz.model.runs.array_diff import Tolerance, Verdict, summarise
-from irviz.model.runs.trace import (
+from irviz.model.runs.execution_trace import (
     NodeDifference,
     NodeValue,
     NodeVisit,
@@ -15,7 +15,7 @@ from irviz.model.runs.trace import (
     first_divergence,
     node_differences,
 )
-from irviz.view.run_results import (
+from irviz.view.run_result_html import (
     difference_amount,
     difference_summary,
     divergence_summary,

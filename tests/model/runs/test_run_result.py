@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from irviz.model.runs.array_diff import scaled_tolerance
+from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import (
     OriginVerdict,
     RunResult,
@@ -16,7 +17,6 @@ from irviz.model.runs.run_result import (
     Verdict,
     compare_runs,
 )
-from irviz.model.runs.trace import Trace
 
 inf, nan = math.inf, math.nan
 

@@ -10,10 +10,10 @@ from tvm import relax
 
 import irviz
 from irviz.errors import InputError, LoadError, RunError
-from irviz.ir.argument_values import CacheArgument
+from irviz.ir.parameter_values import CacheArgument
 from irviz.model.runs.run_result import Verdict
 from irviz.session.reduce_module import input_expression
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.stage import Stage
 from tests.cached_models import CREATE, LAYERS, SCALE, WIDTH, PagedModel, effects, paged, paged_spec
 

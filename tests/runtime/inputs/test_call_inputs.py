@@ -11,7 +11,7 @@ from tvm import ir, relax, tirx
 
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.errors import InputError
-from irviz.ir.argument_values import ShapeValue, TypeMismatchError
+from irviz.ir.parameter_values import ShapeValue, TypeMismatchError
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.runtime.call_inputs import plan_inputs
 

@@ -13,8 +13,8 @@ from tvm.script import tirx as T
 from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.ir.argument_values import TypeMismatchError
 from irviz.ir.module_functions import NoFunctionError
+from irviz.ir.parameter_values import TypeMismatchError
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime import run_jobs

@@ -11,7 +11,7 @@ from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
 from irviz.runtime.build_module import BUILDS, BuildRecipe
 from irviz.runtime.local_vm import tvm_target
-from irviz.view.run_results import run_badge
+from irviz.view.run_result_html import run_badge
 
 TARGET = tvm_target("llvm")
 

@@ -26,7 +26,7 @@ from tvm.script import relax as R
 from tvm.script import tirx as T
 
 from irviz.errors import RunError
-from irviz.runtime.module_bytes import python_callees
+from irviz.runtime.module_serialization import python_callees
 from irviz.runtime.registrations import python_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.worker.supervisor import RUNS

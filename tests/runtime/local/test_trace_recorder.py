@@ -18,7 +18,7 @@ from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import InputError, RunError
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import inlined_id
-from irviz.model.runs.trace import Trace
+from irviz.model.runs.execution_trace import Trace
 from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.kernels import library
 

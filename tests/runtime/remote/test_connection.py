@@ -11,7 +11,7 @@ from tvm import rpc
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
 from irviz.errors import RunError
-from irviz.runtime import remote_vm as connection
+from irviz.runtime import rpc_vm as connection
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.runtime.run_config import RemoteAddress
 

@@ -19,10 +19,10 @@ from irviz.errors import TransformError
 from irviz.ir.function_graph import extract
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.export_python import PythonScript
 from irviz.transforms.kernels.candidates import Equivalence, equivalence
 from irviz.transforms.kernels.swap import Swap, UpdateFunction, update_obstacle
-from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.stage import Stage, Transform
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()

@@ -30,10 +30,10 @@ from irviz.ir.function_graph import extract
 from irviz.model.graph.graph import NodeId, NodeKind, Resolution
 from irviz.runtime.run import CallInputs, run
 from irviz.transforms.apply_transform import apply_transform
+from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.swap import Swap
-from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.python_script import PythonScript, UnwritableError
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.stage import Stage
 
 IMAGES, PARAMS = digits().images[:5], mlp_params()

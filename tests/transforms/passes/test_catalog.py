@@ -12,9 +12,9 @@ from tvm import relax, s_tir, tirx
 from irviz.course.mlp import MODULES
 from irviz.errors import TransformError
 from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.passes import pass_facts
+from irviz.transforms.passes import pass_metadata
 from irviz.transforms.passes.catalog import GROUPS, TargetUse, catalog, find, search
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.stage import Stage, Transform
 from irviz.worker.supervisor import Worker
 
@@ -63,7 +63,7 @@ def test_what_is_no_pass_is_not_there():
 
 
 def test_what_tvm_calls_outdated_is_not_there():
-    for name in pass_facts.NO_ENTRY:
+    for name in pass_metadata.NO_ENTRY:
         with pytest.warns(UserWarning, match="renamed"):
             getattr(relax.transform, name)()
         with pytest.raises(TransformError):
@@ -254,13 +254,13 @@ def test_a_pass_has_a_target_exactly_when_it_fails_without_one():
 
 
 @pytest.mark.worker
-@pytest.mark.parametrize("name", [*pass_facts.AROUND, *pass_facts.ANNOTATED])
+@pytest.mark.parametrize("name", [*pass_metadata.AROUND, *pass_metadata.ANNOTATED])
 def test_one_that_needs_a_target_gets_one(name):
     entry = find(name)
     target = entry.parameter("target")
     assert (target.is_required, target.default) == (
         False,
-        {**pass_facts.AROUND, **pass_facts.ANNOTATED}[name],
+        {**pass_metadata.AROUND, **pass_metadata.ANNOTATED}[name],
     )
     if not entry.is_measured:
         stage = apply_transform(Stage("0", LOWERED), named_pass(name), "1")

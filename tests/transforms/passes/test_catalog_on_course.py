@@ -16,8 +16,8 @@ from irviz.session.session import Session
 from irviz.transforms.apply_transform import apply_transform
 from irviz.transforms.passes.catalog import TargetUse, catalog
 from irviz.transforms.passes.parameters import ParameterKind, symbolic_names
-from irviz.transforms.passes.pass_call import named_pass
-from irviz.transforms.passes.pass_facts import TRIALS
+from irviz.transforms.passes.pass_metadata import TRIALS
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.transforms.recording import record_passes
 from irviz.transforms.stage import Stage
 

@@ -9,7 +9,7 @@ import pytest
 import tvm
 from tvm import ir, relax
 
-from irviz.transforms.passes import pass_facts
+from irviz.transforms.passes import pass_metadata
 from irviz.transforms.passes.catalog import catalog, find
 from irviz.transforms.passes.parameters import (
     ParameterHint,
@@ -203,13 +203,13 @@ def test_tvms_own_signatures_are_read_as_they_are_meant():
 def test_what_is_said_of_a_pass_is_about_passes_that_are_there():
     """A later TVM may call them otherwise."""
     entries = {entry.name: entry for entry in catalog()}
-    for name, parameters in pass_facts.PARAMETERS.items():
+    for name, parameters in pass_metadata.PARAMETERS.items():
         assert parameters.keys() <= {one.name for one in entries[name].parameters}, name
     for names in (
-        pass_facts.FOR_OPERATORS,
-        pass_facts.MEASURED,
-        pass_facts.AROUND,
-        pass_facts.ANNOTATED,
+        pass_metadata.FOR_OPERATORS,
+        pass_metadata.MEASURED,
+        pass_metadata.AROUND,
+        pass_metadata.ANNOTATED,
     ):
         assert set(names) <= entries.keys()
 

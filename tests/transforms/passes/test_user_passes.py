@@ -23,7 +23,7 @@ from irviz.session.session import Session
 from irviz.transforms.apply_transform import TrialOutcome, try_transform
 from irviz.transforms.passes.catalog import catalog, find, register_pass, register_rewrite, search
 from irviz.transforms.passes.parameters import ParameterKind
-from irviz.transforms.passes.pass_call import as_transform, named_pass
+from irviz.transforms.passes.pass_transform import as_transform, named_pass
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.stage import Transform
 

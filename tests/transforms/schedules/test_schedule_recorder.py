@@ -8,7 +8,7 @@ from irviz.course.mlp import MODULES
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import TransformError
 from irviz.model.loop_nest import BlockAddress, LoopAddress
-from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.export_python import UnwritableError
 from irviz.transforms.schedules.schedule_step import IllegalStepError, IndexMapText
 from irviz.transforms.schedules.schedule_trace import record_schedule
 

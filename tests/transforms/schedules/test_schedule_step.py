@@ -16,7 +16,7 @@ from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.model.loop_nest import LoopAddress, schedule_addresses
 from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.python_script import PythonScript
+from irviz.transforms.export_python import PythonScript
 from irviz.transforms.schedules.primitives import CHOICES, ArgumentKind, Primitive, primitives
 from irviz.transforms.schedules.schedule_step import IllegalStepError, ScheduleStep, schedule_step
 from irviz.transforms.schedules.schedule_trace import record_schedule

@@ -7,7 +7,7 @@ from tvm import s_tir
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.model.loop_nest import BlockAddress, LoopAddress
 from irviz.transforms.apply_transform import apply_transform
-from irviz.transforms.python_script import UnwritableError
+from irviz.transforms.export_python import UnwritableError
 from irviz.transforms.schedules.schedule_step import IndexMapText, schedule_step
 from irviz.transforms.schedules.schedule_trace import (
     ScheduleTraceError,

@@ -10,7 +10,7 @@ from irviz.ir.function_graph import extract
 from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
-from irviz.transforms.passes.pass_call import named_pass
+from irviz.transforms.passes.pass_transform import named_pass
 from irviz.view.graph import graphviz_engine
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph

@@ -1,0 +1,242 @@
+"""The pictures of the shown stages: what of each is drawn, its layout, overlay and caption."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from irviz.errors import NotFoundError
+from irviz.explorer.state import Side, State, derived
+from irviz.ir.module_functions import drawable_functions
+from irviz.model.graph.graph import Graph, NodeKind, RegionKind
+from irviz.session.operation_limits import limited
+from irviz.session.run_overlays import trace_overlay
+from irviz.session.stable_layout import (
+    ComparedViews,
+    SharedLayout,
+    chain_part,
+    compared_views,
+    shared_layouts,
+)
+from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import is_lost, lost_function
+from irviz.session.stage_view import StageView, stage_view
+from irviz.transforms.stage import Stage
+from irviz.view.figure import Figure
+from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph
+from irviz.view.graph.overlay import Overlay
+from irviz.view.theme import ThemeName
+
+_MOST_NAMES = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A drawn stage, or why it cannot be drawn.
+
+    `view` is None if the stage cannot be read, `figure` if it cannot be drawn; `error` then says
+    why. If the stage lacks the shown function, `instead` lists others to show.
+    """
+
+    stage: Stage
+    view: StageView | None
+    figure: GraphFigure | None
+    error: str = ""
+    instead: tuple[str, ...] = ()
+
+
+def graph_or_none(stage: Stage, function: str) -> Graph | None:
+    """Return the graph of a function, None if it cannot be read."""
+    try:
+        with limited("the graph", stage):
+            return graph_of(stage, function)
+    except Exception:  # which is said where it would be shown
+        return None
+
+
+@derived(
+    lambda state: (
+        *(state.stage, state.stage_of("reference"), state.view, state.function),
+        # a name resolves to something else once that is registered
+        graph_or_none(state.stage, state.function),
+    )
+)
+def compared(state: State) -> ComparedViews | Exception | None:
+    """Return the views of the two stages, why there are none, or None for a single stage."""
+    if not state.reference:
+        return None
+    ids = state.reference, state.stage_id
+    try:
+        with limited("the comparison", *map(state.session.stage, ids)):
+            try:
+                return compared_views(state.session.tree, *ids, state.function, state.view)
+            except NotFoundError:  # they lack what is looked at: all of it is drawn
+                return compared_views(state.session.tree, *ids, state.function, state.view.whole)
+    except Exception as failure:  # each is drawn by itself
+        return failure
+
+
+@derived(
+    lambda state: (
+        *(state.function, state.view),
+        *(part := chain_part(state.session.tree, state.function)),
+        *(graph_or_none(stage, state.function) for stage in part),
+    )
+)
+def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
+    """Return the layouts shared by stages that the user can step through."""
+    part = chain_part(state.session.tree, state.function)
+    try:
+        with limited("the layout", *part):
+            return shared_layouts(part, state.function, state.view)
+    except Exception:  # whatever is wrong with a stage, the others can be drawn
+        return {}
+
+
+def _shared_layout(state: State) -> PlacedGraph | None:
+    """Return the current stage's layout from a shared one, None if it is laid out alone."""
+    shared = _shared_layouts(state).get(state.stage)
+    return None if shared is None else shared.of(state.stage)
+
+
+@derived(
+    lambda state, side: (
+        *(side, stage := state.stage_of(side), state.view, state.function),
+        # a name resolves to something else once that is registered
+        None if stage is None else graph_or_none(stage, state.function),
+    )
+)
+def chosen_view(state: State, side: Side) -> StageView | Exception:
+    """Return what was chosen to be drawn of a stage, or why the stage lacks it."""
+    try:
+        stage = state.stage if side == "current" else state.session.stage(state.reference)
+        with limited("the picture", stage):
+            return stage_view(stage, state.function, state.view)
+    except Exception as failure:  # why is said in the place of the picture
+        return failure
+
+
+@derived(
+    lambda state, side: (
+        *(side, stage := state.stage_of(side), state.view, state.function, compared(state)),
+        # a name resolves to something else once that is registered
+        None if stage is None else graph_or_none(stage, state.function),
+        None if state.reference else _shared_layout(state),
+    )
+)
+def _view(state: State, side: Side) -> StageView | Exception:
+    stage, both = state.stage_of(side), compared(state)
+    if stage is None:
+        return NotFoundError("there is no second stage")
+    if isinstance(both, ComparedViews):
+        return both.after if side == "current" else both.before
+    try:
+        found = chosen_view(state, side)
+        if isinstance(found, ValueError):  # it lacks what is looked at: all of it is drawn
+            with limited("the picture", stage):
+                return stage_view(stage, state.function, state.view.whole)
+        if isinstance(found, Exception) or state.reference:
+            return found
+        return replace(found, placed=_shared_layout(state))
+    except Exception as failure:  # why is said in the place of the picture
+        return failure
+
+
+def view_or_none(state: State, side: Side) -> StageView | None:
+    """Return what is drawn of the stage on a side, None if it cannot be read."""
+    found = _view(state, side)
+    return found if isinstance(found, StageView) else None
+
+
+@derived(
+    lambda state, side: (
+        *(side, state.stage_of(side), view_or_none(state, side), state.colour_by),
+        *(state.function_runs.traces.get(stage_id_of(state, side)), state.divergence),
+    )
+)
+def overlay(state: State, side: Side) -> Overlay | None:
+    """Return the overlay of a side from its own trace, None without one."""
+    view, stage_id = view_or_none(state, side), stage_id_of(state, side)
+    trace = state.function_runs.traces.get(stage_id)
+    if trace is None or view is None or not state.colour_by:
+        return None
+    if state.colour_by != "difference":
+        return trace_overlay(state.colour_by, trace, view)
+    report = state.divergence
+    return report.overlay(view, stage_id) if report and stage_id in state.pair else None
+
+
+@derived(lambda state, side: (side, state.stage_of(side), _view(state, side), overlay(state, side)))
+def scene(state: State, side: Side) -> Scene:
+    """Draw the stage on a side; the scene reports any failure."""
+    stage = state.stage_of(side)
+    if stage is None:
+        raise ValueError("there is no second stage")
+    view = _view(state, side)
+    tree, function = state.session.tree, state.function
+    if stage.parent is not None and not stage.module.functions:
+        return Scene(stage, None, None, "This stage has no functions left.")
+    if drawable_functions(stage.module) and is_lost(tree, stage, function):
+        lost = lost_function(tree, stage, function)
+        return Scene(stage, None, None, lost.words, lost.instead)
+    try:
+        if isinstance(view, Exception):
+            raise view
+        with limited("the picture", stage):
+            return Scene(stage, view, view.figure("page", overlay=overlay(state, side)))
+    except Exception as failure:  # whatever it is, another stage's picture must not stay
+        words = str(failure) or type(failure).__name__
+        return Scene(stage, None, None, f"This stage cannot be drawn: {words}")
+
+
+@derived(
+    lambda state, side: (
+        *(side, state.stage_of(side), view_or_none(state, side)),
+        *(state.is_dimmed, state.divergence),
+    )
+)
+def dimmed(state: State, side: Side) -> list[str]:
+    """Return the nodes to dim: those that are equal before the first difference."""
+    view, report = view_or_none(state, side), state.divergence
+    if view is None or report is None or not state.is_dimmed:
+        return []
+    return report.dimmed(view, stage_id_of(state, side))
+
+
+def stage_id_of(state: State, side: Side) -> str:
+    """Return the id of the stage on a side."""
+    return state.stage_id if side == "current" else state.reference
+
+
+def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
+    """Return the caption of a picture: stage, label, and how much of it is drawn."""
+    stage, view = state.stage_of(side), view_or_none(state, side)
+    if stage is None:
+        return "", "", ()
+    facts: list[str] = []
+    if view is not None:
+        if view.count != view.size:
+            facts.append(f"{view.count:,} of {view.size:,} nodes")
+            groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
+            facts += [f"{groups} group{'s' * (groups > 1)}"] if groups else []
+        copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
+        facts += [f"equal layers {name}" for name in copies[:_MOST_NAMES]]
+    return stage.id, stage.label, tuple(facts)
+
+
+def shown_figure(
+    state: State, *, theme: ThemeName = "course", direction: Direction = "up"
+) -> Figure:
+    """Draw what is shown: one stage, or two side by side."""
+    if not state.reference:
+        return state.session.draw(
+            view=state.view,
+            theme=theme,
+            direction=direction,
+            overlay=overlay(state, "current"),
+            dimmed=dimmed(state, "current"),
+        )
+    diff = state.session.diff(state.reference, state.stage_id, state.function)
+    return diff.figure(
+        state.function, theme=theme, direction=direction, expansion=state.view.choices
+    )

@@ -1,0 +1,322 @@
+# ruff: noqa: ARG002, N802
+"""Resolve names in a text to full names, and spell full names with the text's imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import libcst as cst
+from libcst.helpers import get_full_name_for_node
+from libcst.metadata import (
+    Assignment,
+    CodeRange,
+    ExpressionContext,
+    ExpressionContextProvider,
+    ImportAssignment,
+    PositionProvider,
+    Scope,
+    ScopeProvider,
+)
+from libcst.metadata.scope_provider import BaseAssignment, ScopeVisitor
+
+from irviz.loaders.upgrade.renamed_symbols import SHORT, USUAL, moved
+
+AddNote = Callable[[str, str], None]
+"""Adds a note of some words and the reason."""
+
+
+@dataclass
+class DottedNames:
+    """The scopes of a text, the full names of its imports, and those that its new names need.
+
+    `aliases` are the text's names for the dialects T, R and I.
+    """
+
+    scopes: Mapping[cst.CSTNode, Scope | None]
+    outermost: Scope
+    imported: Mapping[str, str]
+    aliases: Mapping[str, str]
+    imports_tvm: bool
+    wrapper: cst.MetadataWrapper
+    new_imports: set[str] = field(default_factory=set)
+    _roots: dict[int, str] = field(default_factory=dict)
+    _imports: dict[tuple[int, str], str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(module: cst.Module) -> DottedNames:
+        """Return the names of a module that is not yet changed."""
+        wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
+        scopes = wrapper.resolve(LinearScopeProvider)
+        outermost = scopes[module]
+        if outermost is None:  # a module always has its own scope
+            raise AssertionError(module)
+        imports: dict[tuple[int, str], str] = {}
+        for node in scopes:
+            for name, full_name in _imported_names(node):
+                imports[id(node), name] = full_name
+        imported = {
+            each.name: imports[id(each.node), each.name]
+            for each in outermost.globals.assignments
+            if isinstance(each, ImportAssignment)
+        }
+        aliases: dict[str, str] = {}
+        for name, home in imported.items():
+            aliases.setdefault(_short(home), name)
+        imports_tvm = any(home.partition(".")[0] == "tvm" for home in imported.values())
+        return DottedNames(
+            scopes, outermost.globals, imported, aliases, imports_tvm, wrapper, _imports=imports
+        )
+
+    def line(self, node: cst.CSTNode) -> int:
+        """Return the first line, from 1, of a node of the old text."""
+        return self._positions[node].start.line
+
+    @cached_property
+    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+        """The places of all nodes: only notes need them, and they take a fifth of the time."""
+        return self.wrapper.resolve(PositionProvider)
+
+    def root(self, node: cst.BaseExpression) -> str:
+        """Return the full name of the first name in a dotted expression, or ""."""
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        if not isinstance(node, cst.Name):
+            return ""
+        bound = self._assignments(node)
+        if not bound:
+            return USUAL.get(node.value, "")
+        if id(bound) not in self._roots:  # libcst has one set for all uses of a variable
+            imports = (
+                self._imports[id(each.node), each.name]
+                for each in bound
+                if isinstance(each, ImportAssignment)
+            )
+            self._roots[id(bound)] = min(imports, default="")
+        return self._roots[id(bound)]
+
+    def _assignments(self, node: cst.Name) -> Set[BaseAssignment]:
+        scope = self.scopes.get(node) or self.outermost
+        return scope[node.value]
+
+    def meaning(self, node: cst.BaseExpression) -> str:
+        """Return the full name of a dotted expression, with T, R or I for TVMScript's dialects."""
+        root = self.root(node)
+        if not root:
+            return ""
+        dotted = ".".join([root, *parts(node)[1:]])
+        for long, short in SHORT.items():
+            if dotted == long or dotted.startswith(f"{long}."):
+                return short + dotted.removeprefix(long)
+        return dotted
+
+    def bound(self, node: cst.Name) -> bool:
+        """Tell whether the text binds this name in the scope of its use."""
+        # only the names of Python itself have another kind of assignment, and a single one
+        return isinstance(next(iter(self._assignments(node)), None), Assignment)
+
+    def texts(self, node: cst.Name) -> list[str]:
+        """Return the strings that the text assigns to a name, or nothing if anything else."""
+        found = []
+        for each in self._assignments(node):
+            text = self._texts.get(id(each.node)) if isinstance(each, Assignment) else None
+            if text is None:
+                return []
+            found.append(text)
+        return found
+
+    @cached_property
+    def _texts(self) -> Mapping[int, str]:
+        """The strings that assignments like `target = "llvm"` assign, by their names."""
+        return {
+            id(target.target): node.value.evaluated_value
+            for node in self.scopes
+            if isinstance(node, cst.Assign) and isinstance(node.value, cst.SimpleString)
+            for target in node.targets
+            if isinstance(node.value.evaluated_value, str)
+        }
+
+    def spelled(self, meaning: str, base: cst.BaseExpression | None = None) -> cst.BaseExpression:
+        """Return a full name as an expression of this text.
+
+        It starts with the first name of `base` if it can, or else with a module, which is added
+        to `new_imports` if the text does not import it.
+        """
+        if base is not None:
+            first, root = parts(base)[0], self.root(base)
+            origin = _short(moved(root))
+            if meaning.startswith(f"{origin}."):
+                return cst.parse_expression(f"{first}{meaning.removeprefix(origin)}")
+        head, _, rest = meaning.partition(".")
+        if head in SHORT.values():
+            return cst.parse_expression(f"{self.alias(head)}.{rest}")
+        if head not in self.imported and not (head in USUAL and not self.imports_tvm):
+            self.new_imports.add(head)
+        return cst.parse_expression(meaning)
+
+    def alias(self, short: str) -> str:
+        """Return the text's name for a dialect T, R or I, by default this letter."""
+        if short in self.aliases:
+            return self.aliases[short]
+        if self.imports_tvm:
+            self.new_imports.add(short)
+        return short
+
+    def can_spell(self, short: str) -> bool:
+        """Tell whether the text has a name for a dialect, or its letter is free."""
+        return short in self.aliases or not self.outermost[short]
+
+    def uses_tvm(self) -> bool:
+        """Tell whether the text imports TVM, or uses its names without an import."""
+        return self.imports_tvm or any(
+            isinstance(node, cst.Name)
+            and USUAL.get(node.value, "").startswith("tvm.")
+            and not (scope or self.outermost)[node.value]
+            for node, scope in self.scopes.items()
+        )
+
+
+def parts(node: cst.BaseExpression) -> list[str]:
+    """Return the names in a dotted expression in order, or nothing for another expression."""
+    found: list[str] = []
+    while isinstance(node, cst.Attribute):
+        found.append(node.attr.value)
+        node = node.value
+    return [*([node.value] if isinstance(node, cst.Name) else []), *reversed(found)]
+
+
+def _short(meaning: str) -> str:
+    return SHORT.get(meaning, meaning)
+
+
+def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import binds, each with its full name.
+
+    `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
+    """
+    if not isinstance(statement, cst.Import | cst.ImportFrom):
+        return
+    if isinstance(statement.names, cst.ImportStar):
+        return
+    place = ""
+    if isinstance(statement, cst.ImportFrom):
+        dots = "." * len(statement.relative)
+        module = get_full_name_for_node(statement.module) if statement.module else ""
+        place = f"{dots}{module}." if module else dots
+    for alias in statement.names:
+        name = get_full_name_for_node(alias.name) or ""
+        if alias.asname is not None:
+            if isinstance(alias.asname.name, cst.Name):
+                yield alias.asname.name.value, place + name
+            continue
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):
+            prefix = ".".join(parts[:length])
+            yield prefix, place + prefix
+
+
+# --- Calls to rewrite, and the parts of new ones -------------------------------------------------
+
+
+_NO_SPACE: Final = cst.SimpleWhitespace("")
+_TIGHT: Final = cst.AssignEqual(_NO_SPACE, _NO_SPACE)
+SPACED: Final = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call: the old one, which has a position and a scope, and the new one, with new parts.
+
+    `meaning` is the full name of the function, and `add_note` adds a note at the call.
+    """
+
+    old: cst.Call
+    new: cst.Call
+    meaning: str
+    names: DottedNames
+    add_note: AddNote
+
+    def spelled(self, meaning: str) -> cst.BaseExpression:
+        """Return a full name as this call's text can write it."""
+        return self.names.spelled(meaning, self.old.func)
+
+    def of(self, meaning: str, args: Sequence[cst.Arg]) -> cst.Call:
+        """Return the call with another function and other arguments."""
+        return self.new.with_changes(func=self.spelled(meaning), args=args)
+
+
+def callee(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return what a decorator or an expression calls, or the node itself if it calls nothing."""
+    return node.func if isinstance(node, cst.Call) else node
+
+
+def keyword(arg: cst.Arg) -> str:
+    """Return the keyword of an argument, or ""."""
+    return arg.keyword.value if arg.keyword else ""
+
+
+def keyword_arg(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """Return an argument like `name=value`."""
+    return cst.Arg(value, keyword=cst.Name(name), equal=_TIGHT)
+
+
+def with_keywords(args: Sequence[cst.Arg], new: Mapping[str, str]) -> list[cst.Arg]:
+    """Return arguments with other keywords."""
+    return [
+        arg.with_changes(keyword=cst.Name(new[keyword(arg)])) if keyword(arg) in new else arg
+        for arg in args
+    ]
+
+
+def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
+    """Return arguments with one more at the end, in the layout of the last one."""
+    if not args:
+        return [new]
+    *first, last = args
+    closing = new.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    return [*first, last.with_changes(comma=SPACED, whitespace_after_arg=_NO_SPACE), closing]
+
+
+# --- The scopes of a text, found in linear time --------------------------------------------------
+#
+# libcst's own ScopeProvider also determines which assignment each use of a name may mean: that
+# takes the number of uses times the number of assignments. It parses strings in annotations as
+# well, and its parser ends the process when they are nested deeply. Neither is needed here.
+
+
+class LinearScopeProvider(ScopeProvider):
+    """Provides the scope of each node, with the assignments in it and without their uses."""
+
+    def visit_Module(self, node: cst.Module) -> bool:
+        """Visit a whole module."""
+        node.visit(_ScopeVisitor(self))
+        return False
+
+
+class _ScopeVisitor(ScopeVisitor):
+    """Records assignments; what libcst does for types and uses is left out."""
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        return True
+
+    def leave_Call(self, original_node: cst.Call) -> None:
+        pass
+
+    def visit_Subscript(self, node: cst.Subscript) -> bool:
+        return True
+
+    def leave_Subscript(self, original_node: cst.Subscript) -> None:
+        pass
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> bool:
+        return False
+
+    def visit_ConcatenatedString(self, node: cst.ConcatenatedString) -> bool:
+        return True
+
+    def visit_Name(self, node: cst.Name) -> None:
+        context = self.provider.get_metadata(ExpressionContextProvider, node, None)
+        if context == ExpressionContext.STORE:
+            self.scope.record_assignment(node.value, node)

@@ -1,0 +1,488 @@
+"""Run modules that are built here on another machine, through TVM's RPC server."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import tvm
+import tvm_ffi
+from tvm import ir, relax, rpc
+
+from irviz.errors import RunError, error_summary, run_errors
+from irviz.ir.module_functions import relax_functions
+from irviz.ir.parameter_values import ShapeValue
+from irviz.model.runs.execution_trace import Array
+from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device, tvm_target
+from irviz.runtime.module_serialization import python_callees
+from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
+from irviz.worker.responses import report_progress
+
+_SHORT_SECONDS = 0.1
+"""In shorter calls the transfer may be a noticeable part."""
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteVM:
+    """A module on the virtual machine of an RPC server.
+
+    `flattened` maps a function that takes tuples to its version that takes their fields one by
+    one; `impure` are the functions that may behave differently at each call.
+    """
+
+    link: Connection
+    vm: relax.VirtualMachine
+    flattened: Mapping[str, str]
+    impure: frozenset[str]
+
+    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
+        """Send the arguments to the server, with tuples flattened."""
+        make = self.link.session.get_function("ffi.Shape")
+        return self.link.request(
+            "sending the arguments",
+            lambda: [
+                make(*one.dims) if isinstance(one, ShapeValue) else to_device(one, self.link.device)
+                for argument in arguments
+                for one in tuple_leaves(argument)
+            ],
+        )
+
+    def call(self, function: str, placed: Sequence[object]) -> Called:
+        """Call a function; return its outputs and the seconds. Raise RunError.
+
+        The seconds of a short call are the server's own, of a second call; an impure function
+        is called only once.
+        """
+        name = self.flattened.get(function, function)
+
+        def request() -> Called:
+            self.vm._set_input(name, *placed)
+            start = time.perf_counter()
+            self.vm._invoke_stateful(name)
+            taken = time.perf_counter() - start
+            outputs = self._outputs(name)
+            if taken < _SHORT_SECONDS and function not in self.impure:
+                taken = self._timed(name, 1)
+            return Called(outputs, taken)
+
+        with running(function):
+            return self.link.request(f"running {function!r}", request)
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times after a warm-up; return the server's seconds per call."""
+        name = self.flattened.get(function, function)
+
+        def request() -> float:
+            self.vm._set_input(name, *placed)
+            return self._timed(name, count)
+
+        with running(function):
+            return self.link.request(f"timing {function!r}", request)
+
+    def _timed(self, name: str, count: int) -> float:
+        timer = self.vm.time_evaluator("invoke_stateful", self.link.device, number=count)
+        return float(timer(name).mean)
+
+    def _outputs(self, name: str, *path: int) -> list[Array]:
+        many = self.vm._get_output_arity(name, *path)
+        if many >= 0:
+            return [one for index in range(many) for one in self._outputs(name, *path, index)]
+        value = self.vm._get_output(name, *path)
+        if isinstance(value, tvm.runtime.Tensor):
+            return [value.numpy()]
+        if isinstance(value, bool | int | float):
+            return [np.asarray(value)]
+        return self._sizes(value)
+
+    def _sizes(self, value: object) -> list[Array]:
+        """Return the sizes of a shape, each as an output, as on this machine."""
+        size, item = map(
+            self.link.session.get_function, ("rpc.testing.GetShapeSize", "rpc.testing.GetShapeElem")
+        )
+        try:
+            return [np.asarray(item(value, index)) for index in range(size(value))]
+        except tvm.error.RPCError as failure:
+            raise RunError(
+                f"an output is not an array, number or shape, and cannot be fetched from "
+                f"{self.link.remote}: run without device ({error_summary(failure)})"
+            ) from failure
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteLibrary:
+    """A library of PrimFuncs on an RPC server.
+
+    Times include the transfer, except those of `seconds`, which are the server's.
+    """
+
+    link: Connection
+    library: LocalModule
+
+    def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
+        """Copy arguments to the machine that runs it."""
+        return self.link.request(
+            "sending the arguments", lambda: self.library.copy_arguments(arguments)
+        )
+
+    def call(self, function: str, placed: Sequence[object]) -> Called:
+        """Call a function; return its outputs and the seconds. Raise RunError."""
+        return self.link.request(
+            f"running {function!r}", lambda: self.library.call(function, placed)
+        )
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
+        return self.link.request(
+            f"timing {function!r}", lambda: self.library.evaluated(function, placed, count)
+        )
+
+
+BuiltModule: TypeAlias = LocalModule | RemoteVM | RemoteLibrary
+"""A built module whose functions can be called, on any machine."""
+
+
+def remote_module(
+    where: RunTarget,
+    key: str,
+    module: Callable[[], ir.IRModule],
+    written: Sequence[int] | None,
+    what: str,
+) -> BuiltModule:
+    """Return a module on a server, kept as long as the connection; `what` names it in errors.
+
+    `written` are the arguments that a PrimFunc writes, None for Relax functions. Raises RunError
+    when there is no server, or it cannot load the module.
+    """
+    assert where.remote is not None, "the device is another machine"
+    link = connect(where.remote, where.seconds)
+
+    def load() -> BuiltModule:
+        mod = module()
+        link.request("looking for functions", lambda: _check_callees(link, mod))
+        if written is not None:
+            library = _load(link, mod, where, what)
+            return RemoteLibrary(link, LocalModule(lambda: library, link.device, written))
+        flat, names = flatten_tuple_params(mod)
+        impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
+        vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
+        return RemoteVM(link, vm, names, frozenset(impure))
+
+    return remembered(link.loaded, (key, where.target, where.recipe, written), load)
+
+
+def _check_callees(link: Connection, mod: ir.IRModule) -> None:
+    """Raise RunError for a function that is called by name and not registered on the server."""
+    for name in dict.fromkeys([*python_callees(mod), *_external(mod)]):
+        if not link.has(name):
+            raise RunError(
+                f"{name!r} is not registered at {link.remote}, and Python functions cannot be "
+                "sent there: let the server register it (server_init_callback of "
+                "tvm.rpc.Server), or swap it for a PrimFunc"
+            )
+
+
+def _external(mod: ir.IRModule) -> list[str]:
+    """Return the names that Relax functions call and that the module does not define."""
+    names: dict[str, None] = {}
+    for name in relax_functions(mod):
+        tvm_ffi.structural_walk(
+            mod[name], (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol)))
+        )
+    own = {gvar.name_hint for gvar in mod.functions}
+    return [name for name in names if name not in own]
+
+
+def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
+    """Build a module and load it on the server; no file is left behind on either machine."""
+    target = tvm_target(where.target)
+    is_linked = architecture(where.target) == architecture() and _has_compiler()
+    name = f"irviz{next(link.files)}.{'so' if is_linked else 'tar'}"
+    with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
+        path = Path(folder, name)
+        report_progress("building")
+        with run_errors(f"{what} could not be built"):
+            chosen = where.recipe.optimised(mod, target) if relax_functions(mod) else mod
+            tvm.compile(chosen, target=target).export_library(str(path))
+        library = bytearray(path.read_bytes())
+    report_progress(f"uploading {len(library) / 1e6:.2g} MB")
+    link.request("uploading", lambda: link.session.upload(library, name))
+    report_progress("loading")
+    try:
+        return link.request("loading", lambda: link.session.load_module(name))
+    except RunError:
+        raise
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        raise RunError(
+            _load_error(link.remote, where, is_linked) + f" ({error_summary(failure)})"
+        ) from None
+    finally:
+        _remove(link, [name] if is_linked else [name, f"{name}.so"])
+
+
+def _load_error(remote: RemoteAddress, where: RunTarget, is_linked: bool) -> str:
+    if is_linked:
+        return (
+            f"{remote} could not load the module: it may not be a {architecture(where.target)} "
+            "machine (give its target, such as 'llvm -mtriple=aarch64-linux-gnu'), or run another "
+            f"version of TVM than {tvm.__version__}"
+        )
+    here_ = "" if _has_compiler() else " (or here, for a machine of the same kind)"
+    return (
+        f"{remote} could not link the module, which was built for {architecture(where.target)}: "
+        f"it needs a C++ compiler{here_}, and to be such a machine"
+    )
+
+
+def _has_compiler() -> bool:
+    return any(map(shutil.which, ("g++", "gcc", "clang++", "clang", "c++", "cc")))
+
+
+def _remove(link: Connection, names: Sequence[str]) -> None:
+    """Remove files there, where there still is a server."""
+    if link.is_known:
+        for name in names:
+            link.request("removing the file", lambda name=name: link.session.remove(name))  # type: ignore[misc]
+
+
+# --- Connections to TVM's RPC servers: opened, kept, and opened again when they are lost ---------
+
+
+Result = TypeVar("Result")
+
+CONNECT_SECONDS = 10.0
+"""The time limit for an answer of a server."""
+_LIFE_SECONDS = 60.0
+"""How long a server keeps an idle session before it serves others."""
+
+
+@dataclass(eq=False)
+class Connection:
+    """A connection to a server, which the server ends at `until`, and what was loaded there."""
+
+    remote: RemoteAddress
+    session: rpc.RPCSession
+    until: float
+    loaded: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
+    waiting: threading.Thread | None = None
+    files: count[int] = field(default_factory=count)
+
+    @property
+    def device(self) -> tvm.runtime.Device:
+        """The server's CPU."""
+        return self.session.cpu()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this connection is the one to use for its server."""
+        return _connections.get(self.remote) is self
+
+    def has(self, name: str) -> bool:
+        """Tell whether the server has a function of this name."""
+        try:
+            return self.session.get_function(name) is not None
+        except AttributeError:
+            return False
+
+    def answers(self) -> bool:
+        """Tell whether the server still answers."""
+        try:
+            return _call_in_time(lambda: self.has("ffi.Shape"), CONNECT_SECONDS)
+        except _HangsError as failure:
+            self.waiting = failure.waiting
+            return False
+        except Exception:  # any error means that there is no answer
+            return False
+
+    def close(self) -> None:
+        """End the connection and release what was loaded, which keeps it open.
+
+        Releasing sends requests, so for a server that hangs it waits until the server answers.
+        """
+        if self.is_known:
+            del _connections[self.remote]
+        if self.waiting is not None and self.waiting.is_alive():
+            _hanging.append(self)
+        else:
+            self.loaded.clear()
+
+    def request(self, doing: str, send: Callable[[], Result]) -> Result:
+        """Send a request; raise RunError when the connection is lost by that."""
+        try:
+            return send()
+        except Exception as failure:
+            if self.answers():
+                raise
+            self.close()
+            raise RunError(
+                f"the connection to {self.remote} was lost while {doing}: the server ended, or its "
+                "process crashed, as by a function that writes outside of its buffers. Start it "
+                "again if it is not there, and run again"
+            ) from failure
+
+
+_connections: dict[RemoteAddress, Connection] = {}
+_hanging: list[Connection] = []
+"""Connections to servers that hang; releasing them would block all threads until they answer."""
+
+
+class _HangsError(TimeoutError):
+    """A request took too long; `waiting` is the thread in which it still runs."""
+
+    def __init__(self, waiting: threading.Thread) -> None:
+        super().__init__("it takes too long")
+        self.waiting = waiting
+
+
+def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
+    """Return an open connection or a new one, which lasts as long as the work may take.
+
+    The server gets a session timeout, because it serves one session at a time, and would be
+    blocked forever by a function that does not end.
+    """
+    known = _connections.get(remote)
+    needed = time.monotonic() + (seconds or 0.0)
+    if known is not None and needed < known.until and known.answers():
+        return known
+    if known is not None:
+        known.close()
+        del known  # a server serves the next session when the last reference is gone
+    _close_hanging()
+    report_progress(f"connecting to {remote}")
+    life = 0.0 if seconds is None else seconds + _LIFE_SECONDS
+    until = time.monotonic() + life if life else float("inf")
+    _connections[remote] = Connection(remote, _open_session(remote, life), until)
+    return _connections[remote]
+
+
+def forget_connections() -> None:
+    """Forget all connections; a server serves others when nothing that was loaded there is left."""
+    _connections.clear()
+
+
+def _close_hanging() -> None:
+    """Close the connections to servers that have answered meanwhile, and forget them on return."""
+    waiting = _hanging[:]
+    _hanging.clear()
+    for one in waiting:
+        one.close()
+
+
+def _open_session(remote: RemoteAddress, life: float) -> rpc.RPCSession:
+    address = (remote.host, remote.port, remote.key)
+    try:
+        return _call_in_time(lambda: rpc.connect(*address, session_timeout=life), CONNECT_SECONDS)
+    except _HangsError:
+        raise RunError(
+            f"{remote} does not answer within {CONNECT_SECONDS:g} s: it may serve another session, "
+            "of which a server has one at a time, or have ended after one that crashed (start it "
+            "again), or not be a server of TVM"
+        ) from None
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        raise RunError(
+            _connection_error(remote, str(failure)) + f" ({error_summary(failure)})"
+        ) from None
+
+
+def _connection_error(remote: RemoteAddress, message: str) -> str:
+    command = f"python -m tvm.exec.rpc_server --host 0.0.0.0 --port {remote.port}"
+    start = f"start one there with {command}"
+    if "cannot find server that matches key" in message:
+        given = f"the key {remote.key!r}" if remote.key else "no key"
+        return (
+            f"the server at {remote.host}:{remote.port} has another key than was given, which is "
+            f"{given}: give the key that it was started with, as host:port/key"
+        )
+    if "version mismatch" in message:
+        return (
+            f"the server at {remote} runs another version of TVM, and here is {tvm.__version__}: "
+            "install the same there"
+        )
+    if "cannot obtain address" in message:
+        return f"no machine is known as {remote.host!r}: give its address, such as 192.168.0.7"
+    if "Connect to" in message:
+        return f"there is no server at {remote}: {start}"
+    return f"what answers at {remote} is not a server of TVM: {start}"
+
+
+def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
+    """Call a function in a thread, because a wait in C++ cannot be interrupted."""
+    answer: Future[Result] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(send())
+        except Exception as failure:
+            answer.set_exception(failure)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise _HangsError(thread)
+    return answer.result()
+
+
+# --- Versions of functions that take the fields of tuples: tuples cannot be sent over RPC --------
+
+
+def flatten_tuple_params(mod: ir.IRModule) -> tuple[ir.IRModule, Mapping[str, str]]:
+    """Add such a version for each function that takes tuples; return their names by its name.
+
+    A version builds the tuples and calls the function.
+    """
+    added: dict[ir.GlobalVar, relax.Function] = {}
+    names: dict[str, str] = {}
+    taken = {gvar.name_hint for gvar in mod.functions}
+    for name in relax_functions(mod):
+        gvar = mod.get_global_var(name)
+        function = mod[gvar]
+        if any(isinstance(param.ty, ir.TupleType) for param in function.params):
+            names[name] = f"irviz_flat_{name}"
+            while names[name] in taken:
+                names[name] += "_"
+            taken.add(names[name])
+            added[ir.GlobalVar(names[name])] = _flattened(mod, gvar, names[name])
+    if not added:
+        return mod, names
+    return ir.IRModule({**mod.functions, **added}, attrs=mod.attrs), names
+
+
+def tuple_leaves(argument: object) -> list[Any]:
+    """Return the leaves of nested tuples."""
+    if isinstance(argument, tuple):
+        return [leaf for item in argument for leaf in tuple_leaves(item)]
+    return [argument]
+
+
+def _flattened(mod: ir.IRModule, gvar: ir.GlobalVar, name: str) -> relax.Function:
+    copied = relax.utils.copy_with_new_vars(mod[gvar])  # it needs symbolic sizes of its own
+    params: list[relax.Var] = []
+
+    def argument(type_: ir.Type, hint: str) -> ir.Expr:
+        if isinstance(type_, ir.TupleType):
+            fields = enumerate(type_.fields)
+            return relax.Tuple([argument(field, f"{hint}_{index}") for index, field in fields])
+        params.append(relax.Var(hint, type_))
+        return params[-1]
+
+    arguments: list[ir.Expr] = []
+    for param in copied.params:
+        if isinstance(param.ty, ir.TupleType):
+            arguments.append(argument(param.ty, param.name))
+        else:  # the types of others may refer to this variable
+            params.append(param)
+            arguments.append(param)
+    builder = relax.BlockBuilder(mod)
+    with builder.function(name, params, pure=bool(copied.is_pure)):
+        builder.emit_func_output(builder.emit(ir.Call(gvar, arguments)))
+    return builder.get()[name]

@@ -1,0 +1,412 @@
+"""One layout for consecutive stages, so that nothing moves when a reader steps through them.
+
+Stages share a layout where it suits each of them about as well as one of its own; see the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from tvm import relax
+
+from irviz.errors import NotFoundError
+from irviz.ir.module_functions import relax_functions
+from irviz.limits import MOST_NODES
+from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
+from irviz.model.diff.stage_graphs import SideGraph, unfolded_sides
+from irviz.model.diff.union_graph import UnionGraph, union_graph
+from irviz.model.folding.visible_graph import VisibleGraph
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
+from irviz.session.stage_cache import graph_of, tree_of
+from irviz.session.stage_diff import diff_modules, diff_stages
+from irviz.session.stage_view import StageView, ViewState, stage_view
+from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
+from irviz.view.graph.change_marks import SideChanges
+from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
+from irviz.view.graph.layout import Layout
+from irviz.view.graph.overlay import Overlay
+from irviz.view.graph.side_by_side_layout import place_diff, place_sides
+from irviz.view.svg_primitives import Rect, Size
+from irviz.view.theme import PageTheme, ThemeName
+
+# With larger numbers one would wait for the layout, or get a picture that is worse than before.
+MOST_STAGES = 8
+"""How many stages of a long chain are laid out at once; each is compared with the one before."""
+MOST_FUNCTIONS = 64
+"""The most Relax functions of a stage: all of them are compared to find what became of one."""
+MOST_BINDINGS = MOST_NODES
+"""The most bindings of a function, as many nodes as are drawn of one."""
+MOST_PLACES = 100
+"""The most nodes of all stages together: the time of a layout grows faster than they do."""
+_MOST_EMPTY = 0.3
+"""The most of the places of all stages that may be empty in a picture."""
+_MOST_EMPTY_SIDE = 0.2
+"""The most of a picture's width, or height, that may be empty at one side: it is shown smaller."""
+LAYOUT_SECONDS = 1.0
+"""The time limit of a layout: each stage would have to be laid out by itself after it."""
+
+
+def chain(tree: StageTree) -> tuple[Stage, ...]:
+    """Return the stages that led to the current one, it, and those that were made of it last."""
+    newest = {stage.parent: stage for stage in tree.stages}
+    found = list(tree.lineage())
+    while (child := newest.get(found[-1].id)) is not None:
+        found.append(child)
+    return tuple(found)
+
+
+def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
+    """Return the stages around the current one in the chain that may share a layout with it.
+
+    They have the function, and it is not too large. Which stages these are is the same whichever of
+    them is the current one. There are none where it stands alone.
+    """
+    stages = chain(tree)
+    at = next(index for index, one in enumerate(stages) if one.id == tree.current_id)
+    first = at - at % MOST_STAGES
+    part = stages[first : first + MOST_STAGES]
+    kept = [_is_comparable(one, function) for one in part]
+    if not kept[at - first]:
+        return ()
+    start = end = at - first
+    while start > 0 and kept[start - 1]:
+        start -= 1
+    while end < len(part) and kept[end]:
+        end += 1
+    return part[start:end] if end - start > 1 else ()
+
+
+def _is_comparable(stage: Stage, function: str) -> bool:
+    """Return whether a stage has the function, and it is compared in no time."""
+    functions, bindings = _size(stage, function)
+    return 0 < functions <= MOST_FUNCTIONS and bindings <= MOST_BINDINGS
+
+
+@lru_cache(maxsize=64)
+def _size(stage: Stage, function: str) -> tuple[int, int]:
+    """Return how many Relax functions a stage has, 0 without this one, and bindings in this one."""
+    functions = relax_functions(stage.module)
+    if function not in functions:
+        return 0, 0
+    body = functions[function].body
+    blocks = body.blocks if isinstance(body, relax.SeqExpr) else ()
+    return len(functions), sum(len(block.bindings) for block in blocks)
+
+
+@dataclass(eq=False)
+class SharedLayout:
+    """The layout of stages that suit each other, made when one of them is asked for.
+
+    A stage that leaves too much of the picture empty at a side is laid out by itself.
+    """
+
+    stages: Sequence[Stage]
+    union: UnionGraph
+    seconds: float = LAYOUT_SECONDS
+
+    @cached_property
+    def placed(self) -> Mapping[Stage, PlacedGraph]:
+        """The layout of each stage that has one of these; empty where it is too difficult."""
+        whole, placed = place_sides(unfolded_sides(self.union), seconds=self.seconds)
+        sides = zip(self.stages, () if whole.note else placed, strict=False)
+        return {stage: one for stage, one in sides if _is_filled(one.layout)}
+
+    def of(self, stage: Stage) -> PlacedGraph | None:
+        """Return the layout of a stage, None where it is to have one of its own."""
+        return self.placed.get(stage)
+
+
+def shared_layouts(
+    stages: Sequence[Stage], function: str, state: ViewState
+) -> Mapping[Stage, SharedLayout]:
+    """Return the layout of each stage that can share one with others.
+
+    Args:
+        stages: Stages of which each was made of the one before, as `chain_part` returns them.
+        function: The function that is drawn of each.
+        state: What of it is expanded.
+    """
+    found: dict[Stage, SharedLayout] = {}
+    if state.around is not None:
+        return found
+    run = [(stage, stage_view(stage, function, state)) for stage in stages]
+    while len(run) > 1:
+        count, union = _fitting(run, function)
+        if union is not None:
+            shared = SharedLayout([stage for stage, _ in run[:count]], union)
+            found.update(dict.fromkeys(shared.stages, shared))
+        run = run[count:]
+    return found
+
+
+def _fitting(
+    run: Sequence[tuple[Stage, StageView]], function: str
+) -> tuple[int, UnionGraph | None]:
+    """Return how many of the first stages suit each other, and their graph; 1 for none."""
+    low, found = 1, None
+    high = count = len(run)
+    while low < count:
+        union = _union(run[:count], function)
+        if union is not None and _is_suitable(union):
+            low, found = count, union
+        else:
+            high = count - 1
+        count = low + (high - low + 1) // 2
+    return low, found
+
+
+def _union(run: Sequence[tuple[Stage, StageView]], function: str) -> UnionGraph | None:
+    """Return the graph of what is drawn of stages, None where they do not correspond."""
+    if len({_folds(view) for _, view in run}) > 1 or any(view.inner for _, view in run):
+        return None
+    steps = []
+    for (before, mine), (after, theirs) in pairwise(run):
+        nodes = _node_diffs(before, after, function)
+        if not nodes:
+            return None
+        drawn, where = (mine.graph, theirs.graph), (mine.where, theirs.where)
+        steps.append(visible_step(nodes, drawn, where))
+    return union_graph([view.graph for _, view in run], steps, folds=False)
+
+
+def _folds(view: StageView) -> tuple[int, int]:
+    """Return how many groups and repeats are drawn: what is folded otherwise looks otherwise."""
+    graph = view.graph
+    groups = sum(node.kind is NodeKind.GROUP for node in graph.nodes)
+    return groups, sum(region.kind is RegionKind.REPEAT for region in graph.regions)
+
+
+@lru_cache(maxsize=64)
+def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff]:
+    """Return what became of the nodes of a function, none where it became another one."""
+    if before.module[function].same_as(after.module[function]):
+        nodes = graph_of(before, function).nodes
+        return [NodeDiff(NodeChange.SAME, (node.id,), (node.id,)) for node in nodes]
+    found = diff_modules(before, after, function=function).functions
+    pair = (function, function)
+    return next((one.nodes for one in found if (one.before, one.after) == pair), ())
+
+
+def _is_suitable(union: UnionGraph) -> bool:
+    """Return whether each stage may be drawn at the places of all.
+
+    A node that becomes several, or that several become, would be as large as those together, and
+    nothing in the picture of its own stage would tell why.
+    """
+    count = len(union.graph.nodes)
+    most_empty = _MOST_EMPTY * count
+    is_full = all(count - len(set(one.values())) <= most_empty for one in union.nodes)
+    return count <= MOST_PLACES and is_full and not any(union.frames)
+
+
+def _is_filled(layout: Layout) -> bool:
+    """Return whether what is drawn reaches from side to side of the picture."""
+    rects = [*layout.shapes.values(), *(frame.rect for frame in layout.frames.values())]
+    rects += [Rect.around(centre, Size(0, 0)) for centre in layout.nodes.values()]
+    across, down = _MOST_EMPTY_SIDE * layout.width, _MOST_EMPTY_SIDE * layout.height
+    middle = Rect(across, down, layout.width - across, layout.height - down)
+    left, top, right, bottom = zip(*rects, strict=True)
+    return Rect(min(left), min(top), max(right), max(bottom)).contains(middle)
+
+
+# --- What became of each drawn node, where groups of nodes are drawn as one ----------------------
+
+
+Where = Callable[[NodeId], NodeId | None]
+"""Returns the drawn node that shows a node of a function, None where none does."""
+
+
+def visible_step(
+    step: Sequence[NodeDiff], drawn: tuple[Graph, Graph], where: tuple[Where, Where]
+) -> list[NodeDiff]:
+    """Return what became of each drawn node, in the order of the drawn graph after.
+
+    Drawn nodes that show nodes of one difference belong together.
+
+    Args:
+        step: What became of the nodes of the function.
+        drawn: What is drawn of the function before and after.
+        where: Where each node of the function is in that.
+    """
+    shown = [
+        (
+            diff,
+            [
+                (side, place)
+                for side, nodes in enumerate((diff.before, diff.after))
+                for place in map(where[side], nodes)
+                if place is not None and place in drawn[side].index
+            ],
+        )
+        for diff in step
+    ]
+    every = [(side, node.id) for side, graph in enumerate(drawn) for node in graph.nodes]
+    sets = _Sets(every)
+    for _, places in shown:
+        sets.join(places)
+    diffs = grouped((sets.of(places[0]), diff) for diff, places in shown if places)
+    members: dict[tuple[int, NodeId], tuple[list[NodeId], list[NodeId]]] = {}
+    for one in reversed(every):  # by the last node after, as the text is written
+        members.setdefault(sets.of(one), ([], []))[one[0]].insert(0, one[1])
+    return [_merged(diffs.get(key, ()), *both) for key, both in reversed(members.items())]
+
+
+class _Sets:
+    """Sets of drawn nodes that belong together."""
+
+    def __init__(self, nodes: Sequence[tuple[int, NodeId]]) -> None:
+        self._parents = {one: one for one in nodes}
+
+    def of(self, node: tuple[int, NodeId]) -> tuple[int, NodeId]:
+        """Return the node that stands for the set of a node."""
+        parents = self._parents
+        while parents[node] != node:
+            parents[node] = parents[parents[node]]
+            node = parents[node]
+        return node
+
+    def join(self, nodes: Sequence[tuple[int, NodeId]]) -> None:
+        """Put nodes into one set."""
+        for node in nodes[1:]:
+            self._parents[self.of(node)] = self.of(nodes[0])
+
+
+def _merged(
+    diffs: Sequence[NodeDiff], before: Sequence[NodeId], after: Sequence[NodeId]
+) -> NodeDiff:
+    """Return what became of drawn nodes that show the nodes of these differences."""
+    if not before or not after:
+        change = NodeChange.ADDED if after else NodeChange.REMOVED
+    elif len(before) == len(after) == 1:
+        is_same = all(diff.change is NodeChange.SAME for diff in diffs)
+        change = NodeChange.SAME if is_same else NodeChange.CHANGED
+    else:
+        change = NodeChange.FUSED
+    differences = diffs[0].differences if len(diffs) == 1 else ()
+    return NodeDiff(change, tuple(before), tuple(after), differences=differences)
+
+
+# --- Two compared stages, positioned by one shared layout ----------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SideView(StageView):
+    """What is drawn of one of two compared stages.
+
+    Attributes:
+        side: The drawn graph, whose groups and regions are shared by both stages.
+        placed: Its layout.
+        changes: What became of its nodes.
+    """
+
+    side: SideGraph
+    placed: PlacedGraph
+    changes: SideChanges
+
+    @property
+    def openable(self) -> frozenset[str]:
+        """The ids of groups, which can be expanded."""
+        return frozenset(str(one.id) for one in self.graph.nodes if one.kind is NodeKind.GROUP)
+
+    def where(self, node_id: NodeId) -> NodeId | None:
+        """Return the drawn node that shows a node of the function, None outside of the part."""
+        return self.side.shown.get(node_id)
+
+    def figure(
+        self,
+        theme: ThemeName | PageTheme = "course",
+        direction: Direction = "up",  # noqa: ARG002 - that of the layout
+        *,
+        overlay: Overlay | None = None,
+        dimmed: Collection[str] = (),
+    ) -> GraphFigure:
+        """Draw the view as `StageView.figure` does, marking what became of nodes."""
+        return draw_placed(
+            self.placed,
+            theme,
+            openable=self.openable,
+            overlay=overlay,
+            dimmed=dimmed,
+            changes=self.changes,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedViews:
+    """The views of both stages, and what became of the function."""
+
+    before: SideView
+    after: SideView
+    diff: FunctionDiff
+
+
+def function_diff(tree: StageTree, before: str, after: str, function: str) -> FunctionDiff:
+    """Return the diff of the function with this name in the later stage.
+
+    Raises:
+        NotFoundError: A stage lacks it.
+    """
+    found = diff_stages(tree, before, after, function).functions
+    diff = next((one for one in found if one.after == function and one.before), None)
+    if diff is None:
+        raise NotFoundError(f"stage {before} has no function that became {function!r}")
+    return diff
+
+
+def compared_views(
+    tree: StageTree, before: str, after: str, function: str, state: ViewState | None = None
+) -> ComparedViews:
+    """Return what is drawn of a function in two stages.
+
+    Args:
+        function: Its name in the later stage.
+        state: What is expanded, and which part is drawn, on both sides.
+
+    Raises:
+        NotFoundError: A stage lacks the function or the node, or there is no path between two.
+    """
+    chosen = state or ViewState()
+    whole = diff = function_diff(tree, before, after, function)
+    if None in diff.graphs or not diff.nodes:
+        raise NotFoundError(
+            f"{function!r} is not compared node by node: only Relax functions with nodes are"
+        )
+    if chosen.around is not None:
+        diff = diff_part(diff, chosen.around, chosen.steps, chosen.to)
+    drawn = place_diff(diff, expansion=chosen.choices)
+    views = [
+        _side_view(tree, stage, name, drawn.sides.sides[at], drawn.placed[at], drawn.changes[at])
+        for at, (stage, name) in enumerate(((before, whole.before), (after, whole.after)))
+    ]
+    return ComparedViews(views[0], views[1], diff)
+
+
+def _side_view(
+    tree: StageTree,
+    stage: str,
+    function: str,
+    side: SideGraph,
+    placed: PlacedGraph,
+    changes: SideChanges,
+) -> SideView:
+    containers = tree_of(tree.stage(stage), function)
+    steps = containers.bound.at
+    places = {steps.get(node, node): place for node, place in side.shown.items()}
+    visible = VisibleGraph(side.graph, containers, range(len(steps)), places, ())
+    whole = containers.graph
+    part, size = frozenset(side.shown), len(whole.nodes)
+    unused = {node.id for node in whole.nodes if node.layers} - whole.leaving.keys() - part
+    return SideView(
+        graph=side.graph,
+        visible=visible,
+        inner={},
+        size=size,
+        part=None if len(part) + len(unused - {*whole.outputs}) >= size else part,
+        side=side,
+        placed=placed,
+        changes=changes,
+    )

@@ -1,0 +1,517 @@
+"""Layouts of several stages in which unchanged parts have the same position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from types import MappingProxyType
+
+from irviz.model.diff.diff_result import FunctionDiff
+from irviz.model.diff.stage_graphs import SideGraph, SideGraphs, side_graphs
+from irviz.model.diff.union_graph import union_graph
+from irviz.model.folding.expansion import Expansion
+from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
+from irviz.view.graph.change_marks import (
+    ChangeMark,
+    SideChanges,
+    SideMarks,
+    reserved_width,
+    side_marks,
+)
+from irviz.view.graph.dot import layout_input
+from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
+from irviz.view.graph.layout import (
+    FRAME_MARGIN,
+    LAYOUT_SECONDS,
+    ClusterFrame,
+    Layout,
+    Route,
+    add_missing_routes,
+)
+from irviz.view.graph.nodes_and_edges import (
+    VALUE_HEIGHT,
+    cluster_contents,
+    entries,
+    layout_size,
+    shape_size,
+    title_space,
+)
+from irviz.view.svg_primitives import Point, Rect, Size
+from irviz.view.theme import get_theme
+
+_ARROW, _NEAR = 7.0, 1.0
+_PARTS = 16
+"""The number of parts of a Bézier curve that are checked to find where it enters a rectangle."""
+
+Widths = Sequence[Mapping[NodeId, float]]
+"""For each stage, the width of what is written inside of nodes beside their texts, in px."""
+
+
+def draw_sides(
+    sides: SideGraphs, theme: str = "course", direction: str = "up"
+) -> list[GraphFigure]:
+    """Draw each of several stages in the same size; the arguments are those of `draw_graph`.
+
+    Raises:
+        DrawError: There is no such theme or direction.
+    """
+    get_theme(theme)
+    return [draw_placed(one, theme) for one in place_sides(sides, direction)[1]]
+
+
+def place_sides(
+    sides: SideGraphs,
+    direction: str = "up",
+    seconds: float = LAYOUT_SECONDS,
+    widths: Widths = (),
+) -> tuple[PlacedGraph, list[PlacedGraph]]:
+    """Lay out the union graph of all stages, and derive the layout of each stage from it.
+
+    A node gets the largest size that it has in any stage. A node that others were fused into, or
+    that was split, fills the frame around these, and edges to it end at the frame.
+    """
+    shapes: dict[NodeId, Size] = {}
+    sizes: dict[NodeId, Size] = {}
+    counts = entries(sides.union).counts
+    widths = widths or [MappingProxyType({}) for _ in sides.sides]
+    for side, more in zip(sides.sides, widths, strict=True):
+        for one, place in side.places.items():
+            node, cells = side.graph[one], counts[place]
+            extra = 0.0 if node.kind in INPUT_KINDS else 2 * more.get(one, 0.0)
+            shapes[place] = _largest(shapes.get(place), shape_size(node, cells), extra)
+            sizes[place] = _largest(sizes.get(place), layout_size(node, cells), 0.0)
+    for place, shape in shapes.items():
+        shapes[place] = Size(math.ceil(shape.width), shape.height)  # a table of whole pixels
+        size = sizes[place]
+        sizes[place] = Size(max(size.width, shapes[place].width), size.height)
+    placed = place_graph(sides.union, direction, seconds, sizes)
+    rects = {
+        f"n{index}": _shape(placed, node.id, shapes[node.id])
+        for index, node in enumerate(sides.union.nodes)
+        if not _has_own_size(node)
+    }
+    placed = placed._replace(layout=replace(placed.layout, shapes=rects))
+    boxes = {place: _box(placed, place, size) for place, size in sizes.items()}
+    every = frame_contents(placed.graph, boxes, placed.layout.routes)
+    return placed, [_side(placed, side, shapes, sizes, every) for side in sides.sides]
+
+
+def _largest(known: Size | None, size: Size, extra: float) -> Size:
+    width, height = known or (0.0, 0.0)
+    return Size(max(width, size.width + extra), max(height, size.height))
+
+
+def _side(
+    placed: PlacedGraph,
+    side: SideGraph,
+    shapes: Mapping[NodeId, Size],
+    sizes: Mapping[NodeId, Size],
+    every: FrameContents,
+) -> PlacedGraph:
+    """Return the layout of one stage; `every` is what the frames have of all stages."""
+    direction, whole = placed.direction, placed.layout
+    flow = 1.0 if direction == "down" else -1.0
+    nodes: dict[str, Point] = {}
+    rects: dict[str, Rect] = {}
+    filled: dict[NodeId, Rect] = {}
+    for index, node in enumerate(side.graph.nodes):
+        name = f"n{index}"
+        if node.id in side.frames:
+            filled[node.id] = rects[name] = _filled(placed, side.frames[node.id], shapes, flow)
+            nodes[name] = rects[name].centre
+            continue
+        place = side.places[node.id]
+        nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
+        if not _has_own_size(node):
+            rects[name] = _shape(placed, place, shapes[place])
+    if side.graph.outputs:
+        nodes[OUTPUT] = whole.nodes[OUTPUT]
+    along = [*side.routes, *(len(placed.graph.edges) + n for n in _output_numbers(placed, side))]
+    ends = [*((one.source, one.target) for one in side.graph.edges)]
+    ends += [(one, OUTPUT) for one in side.graph.outputs]
+    routes: dict[str, Route] = {}
+    for index, (number, (source, target)) in enumerate(zip(along, ends, strict=True)):
+        if number is None:
+            continue
+        route = _between(whole.routes[f"e{number}"], filled.get(source), filled.get(target), flow)
+        if route is not None:
+            routes[f"e{index}"] = route
+    boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
+    boxes |= {one: _with_value(rect, flow) for one, rect in filled.items()}
+    own = frame_contents(side.graph, boxes, routes)
+    frames = fitted_frames(side.graph, own, whole.frames, every)
+    layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
+    if len(routes) < len(along):
+        given = layout_input(side.graph)
+        filling = {f"n{side.graph.index[one]}" for one in filled}
+        known = {
+            name: Size(rect.width, rect.height + (0.0 if name in filling else VALUE_HEIGHT))
+            for name, rect in rects.items()
+        }
+        given = given._replace(sizes={**given.sizes, **known})
+        layout = add_missing_routes(layout, given, direction)
+    return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
+
+
+def _box(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
+    """Return the rectangle of a node with the label of its value."""
+    return Rect.around(placed.layout.nodes[f"n{placed.graph.index[place]}"], size)
+
+
+def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
+    """Return the rectangle of a shape of this size, without the value's label, at a position."""
+    x, y = placed.layout.nodes[f"n{placed.graph.index[place]}"]
+    flow = 1.0 if placed.direction == "down" else -1.0
+    return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
+
+
+def _output_numbers(placed: PlacedGraph, side: SideGraph) -> list[int]:
+    return [placed.graph.outputs.index(one) for one in side.outputs]
+
+
+def _has_own_size(node: Node) -> bool:
+    """Return whether a node keeps its own size, as a parameter that became a constant does not."""
+    return node.kind in INPUT_KINDS
+
+
+_MOST_HEIGHT = 140.0
+"""The most height of a frame for each node in it, in px: beyond it, others are between them."""
+
+
+def _filled(placed: PlacedGraph, region: int, shapes: Mapping[NodeId, Size], flow: float) -> Rect:
+    """Return the shape of a node in the place of a frame: the frame's, or its last node's."""
+    inside = _inside(placed.layout.frames[f"cluster_{region}"].rect, flow)
+    parts = [node.id for node in placed.graph.nodes if node.region == region]
+    if not parts or inside.height <= _MOST_HEIGHT * len(parts):
+        return inside
+    return max((_shape(placed, one, shapes[one]) for one in parts), key=lambda one: flow * one.top)
+
+
+def _inside(frame: Rect, flow: float) -> Rect:
+    """Return the frame without the space for the label of the value."""
+    space = FRAME_MARGIN + VALUE_HEIGHT
+    if flow < 0:
+        return frame._replace(top=frame.top + space)
+    return frame._replace(bottom=frame.bottom - space)
+
+
+def _with_value(rect: Rect, flow: float) -> Rect:
+    """Return a rectangle with the space for the label of the value."""
+    if flow < 0:
+        return rect._replace(top=rect.top - VALUE_HEIGHT)
+    return rect._replace(bottom=rect.bottom + VALUE_HEIGHT)
+
+
+def _between(route: Route, source: Rect | None, target: Rect | None, flow: float) -> Route | None:
+    """Return the part of a route between shapes in the place of frames; None if it leads past."""
+    if source is not None:
+        source = _with_value(source, flow)
+        if not _is_at(route.points[0], source):
+            return None
+        route = _leaving(route, source)
+    if target is not None:
+        if not _is_at(route.tip, target):
+            return None
+        route = _entering(route, target)
+    return route
+
+
+def _is_at(end: Point, rect: Rect) -> bool:
+    """Tell whether the end of a route is in a rectangle or, but for rounding, at its border."""
+    return _is_in(end, rect._replace(top=rect.top - _NEAR, bottom=rect.bottom + _NEAR))
+
+
+def _entering(route: Route, rect: Rect) -> Route:
+    """Return the part of a route outside of a rectangle that it enters, with an arrow."""
+    curves = _curves(route)
+    for number, curve in enumerate(curves):
+        for part in range(_PARTS):
+            tip = _point(curve, (part + 1) / _PARTS)
+            if _is_in(tip, rect):
+                crossing = _crossing(curve, part / _PARTS, (part + 1) / _PARTS, rect)
+                return _with_arrow(curves[: number + 1], crossing)
+    return route
+
+
+def _with_arrow(curves: Sequence[tuple[Point, ...]], last: float) -> Route:
+    """Return curves up to a parameter of the last one, where the tip of the arrow is."""
+    tip = _point(curves[-1], last)
+    for number in range(len(curves) - 1, -1, -1):
+        most = last if number == len(curves) - 1 else 1.0
+        for part in range(_PARTS, -1, -1):
+            t = most * part / _PARTS
+            if math.dist(_point(curves[number], t), tip) >= _ARROW:
+                t = _base_of_arrow(curves[number], t, min(most, t + most / _PARTS), tip)
+                points = [curves[0][0]]
+                for one in (*curves[:number], _split(curves[number], t)[0]):
+                    points += one[1:]
+                return Route(tuple(points), tip)
+    start = curves[0][0]
+    return Route((start, start, start, start), tip)
+
+
+def _base_of_arrow(curve: tuple[Point, ...], far: float, near: float, tip: Point) -> float:
+    """Return the curve parameter at which an arrow begins, by bisection between two others."""
+    for _ in range(20):
+        middle = (far + near) / 2
+        if math.dist(_point(curve, middle), tip) >= _ARROW:
+            far = middle
+        else:
+            near = middle
+    return far
+
+
+def _leaving(route: Route, rect: Rect) -> Route:
+    """Return the part of a route outside of a rectangle that it leaves."""
+    curves = _curves(route)
+    for number in range(len(curves) - 1, -1, -1):
+        for part in range(_PARTS - 1, -1, -1):
+            if _is_in(_point(curves[number], part / _PARTS), rect):
+                t = _crossing(curves[number], (part + 1) / _PARTS, part / _PARTS, rect)
+                right = _split(curves[number], t)[1]
+                points = list(right)
+                for one in curves[number + 1 :]:
+                    points += one[1:]
+                return replace(route, points=tuple(points))
+    return route
+
+
+def _curves(route: Route) -> list[tuple[Point, ...]]:
+    points = route.points
+    return [points[index : index + 4] for index in range(0, len(points) - 3, 3)]
+
+
+def _is_in(point: Point, rect: Rect) -> bool:
+    return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
+
+
+def _crossing(curve: tuple[Point, ...], outside: float, inside: float, rect: Rect) -> float:
+    """Return where a curve crosses the side of a rectangle, between two of its parameters."""
+    for _ in range(20):
+        middle = (outside + inside) / 2
+        if _is_in(_point(curve, middle), rect):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _point(curve: tuple[Point, ...], t: float) -> Point:
+    return _split(curve, t)[0][-1]
+
+
+def _split(curve: tuple[Point, ...], t: float) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
+    """Divide a Bézier curve in two by de Casteljau's algorithm."""
+    left, right = [curve[0]], [curve[-1]]
+    points = list(curve)
+    while len(points) > 1:
+        points = [
+            (one[0] + (two[0] - one[0]) * t, one[1] + (two[1] - one[1]) * t)
+            for one, two in pairwise(points)
+        ]
+        left.append(points[0])
+        right.append(points[-1])
+    return tuple(left), tuple(reversed(right))
+
+
+# --- fitted frames -----------------------------------------------------------------------------
+#
+# Frames of one stage in a layout of several: each ends where the stage's own contents do.
+
+
+FrameContents = Mapping[int, Sequence[Rect | int]]
+"""By region, what is directly in a frame: boxes, the extents of edges, and regions with frames."""
+
+
+def frame_contents(
+    graph: Graph, boxes: Mapping[NodeId, Rect], routes: Mapping[str, Route]
+) -> FrameContents:
+    """Return what is in each frame; an edge is in the innermost frame around both of its ends."""
+    found: dict[int, list[Rect | int]] = {}
+    outer: dict[int, int | None] = {}
+    frame_of: dict[NodeId, int | None] = {}
+    for index, items in cluster_contents(graph).items():
+        for item in items:
+            if isinstance(item, Node):
+                frame_of[item.id] = index
+            else:
+                outer[item] = index
+        if index is not None:
+            found[index] = [boxes[one.id] if isinstance(one, Node) else one for one in items]
+    for number, edge in enumerate(graph.edges):
+        around, target = [frame_of[edge.source]], frame_of[edge.target]
+        while around[-1] is not None:
+            around.append(outer[around[-1]])
+        while target not in around:
+            target = outer[target]  # type: ignore[index]  # None is in `around`
+        if target is not None and f"e{number}" in routes:
+            xs, ys = zip(*routes[f"e{number}"].points, strict=True)
+            found[target].append(Rect(min(xs), min(ys), max(xs), max(ys)))
+    return found
+
+
+def fitted_frames(
+    graph: Graph, own: FrameContents, frames: Mapping[str, ClusterFrame], every: FrameContents
+) -> dict[str, ClusterFrame]:
+    """Return the frames of a stage, with the space around their contents that all stages leave.
+
+    Args:
+        graph: The stage's graph; its regions have the indices that they have in the layout.
+        own: The contents of its frames.
+        frames: The frames of the layout of all stages, outer ones before inner ones.
+        every: What is in these.
+    """
+    fitted: dict[str, ClusterFrame] = {}
+    for name, frame in reversed([*frames.items()]):
+        index = int(name.removeprefix("cluster_"))
+        if index in own:
+            mine = _extent(own[index], {**frames, **fitted}, frame.rect)
+            full = _extent(every[index], frames, frame.rect)
+            moves = (here - there for here, there in zip(mine, full, strict=True))
+            rect = Rect(*(side + move for side, move in zip(frame.rect, moves, strict=True)))
+            title = min(title_space(graph, index), frame.rect.width)
+            left = min(rect.left, frame.rect.right - title)
+            rect = rect._replace(left=left, right=max(rect.right, left + title))
+            x, y = frame.label
+            fitted[name] = ClusterFrame(rect, (x, y + rect.top - frame.rect.top))
+    return dict(reversed([*fitted.items()]))
+
+
+def _extent(parts: Iterable[Rect | int], frames: Mapping[str, ClusterFrame], within: Rect) -> Rect:
+    """Return the rectangle around contents, without what edges need beyond the frame."""
+    rects = [frames[f"cluster_{one}"].rect if isinstance(one, int) else one for one in parts]
+    left, top, right, bottom = zip(*rects, strict=True)
+    return Rect(
+        max(min(left), within.left),
+        max(min(top), within.top),
+        min(max(right), within.right),
+        min(max(bottom), within.bottom),
+    )
+
+
+# --- placed diff -------------------------------------------------------------------------------
+#
+# The graphs before and after in one layout, with what became of nodes and edges.
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedDiff:
+    """Both sides of a diff, positioned by their union graph.
+
+    Attributes:
+        sides: What is drawn of each side.
+        union: The layout of the graph of both.
+        placed: The layout of each side, of the same size.
+        changes: What became of each side.
+    """
+
+    sides: SideGraphs
+    union: PlacedGraph
+    placed: Sequence[PlacedGraph]
+    changes: Sequence[SideChanges]
+
+    def changes_of_both(self) -> SideChanges:
+        """Return the changes in the graph of both sides."""
+        found: dict[NodeId, ChangeMark] = {}
+        unchanged: set[NodeId] = set()
+        for side, each in zip(self.sides.sides, self.changes, strict=True):
+            places, marks = side.places, each.nodes
+            found.update({places[one]: mark for one, mark in marks.marks.items() if one in places})
+            unchanged.update(places[one] for one in marks.unchanged if one in places)
+        edges = _overlay_edges(self.union, self.sides, unchanged)
+        return SideChanges(SideMarks(found, frozenset(unchanged)), edges, {})
+
+
+def place_diff(
+    diff: FunctionDiff, direction: str = "up", expansion: Expansion | None = None
+) -> PlacedDiff:
+    """Lay out the graphs of a function before and after; both must exist."""
+    before, after = diff.graphs
+    assert before is not None
+    assert after is not None
+    sides = side_graphs(union_graph((before, after), (diff.nodes,)), expansion)
+    marks = [side_marks(side, diff.nodes, is_before=not at) for at, side in enumerate(sides.sides)]
+    if not any(each.marks for each in marks):  # nothing stands out from what is pale
+        marks = [each._replace(unchanged=frozenset()) for each in marks]
+    widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]
+    union, placed = place_sides(sides, direction, widths=widths)
+    along = [_routes(side) for side in sides.sides]
+    inside = diff.frame_contents
+    changes = [
+        SideChanges(
+            marks[at],
+            _edge_changes(union.graph, side, along[1 - at], marks[at], is_after=bool(at)),
+            {one: inside.get(one, "") for one in side.frames},
+        )
+        for at, side in enumerate(sides.sides)
+    ]
+    return PlacedDiff(sides, union, placed, changes)
+
+
+def _routes(side: SideGraph) -> set[int]:
+    """Return the edges of the union graph that a stage has."""
+    return {number for number in side.routes if number is not None}
+
+
+def _edge_changes(
+    union: Graph, side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
+) -> dict[int, str]:
+    """Return what became of the edges of a stage; unchanged ones are pale."""
+    found: dict[int, str] = {}
+    stays = _staying(union, others)
+    graph = side.graph
+    for index, (edge, number) in enumerate(zip(graph.edges, side.routes, strict=True)):
+        if number not in stays:
+            found[index] = "added" if is_after else "removed"
+        elif {edge.source, edge.target} & marks.unchanged:
+            found[index] = ""
+    for index, one in enumerate(graph.outputs, start=len(graph.edges)):
+        if one in marks.unchanged:
+            found[index] = ""
+    return found
+
+
+def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
+    """Return edges as pairs of what they connect, with a frame and its contents as one.
+
+    Fused nodes may have used a value twice that the fused call uses once.
+    """
+
+    def ends(edge: Edge) -> tuple[object, object]:
+        return _outermost_frame(union, edge.source), _outermost_frame(union, edge.target)
+
+    known = {ends(union.edges[number]) for number in numbers}
+    return set(numbers) | {
+        number
+        for number, edge in enumerate(union.edges)
+        if (pair := ends(edge)) != (edge.source, edge.target)
+        and (pair in known or pair[0] == pair[1])
+    }
+
+
+def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
+    """Return the region of the outermost frame around a node, or the node itself."""
+    found: NodeId | int = node
+    region = graph[node].region
+    while region is not None:
+        if graph.regions[region].kind is RegionKind.FUSED:
+            found = region
+        region = graph.regions[region].parent
+    return found
+
+
+def _overlay_edges(
+    union: PlacedGraph, sides: SideGraphs, unchanged: Collection[NodeId]
+) -> dict[int, str]:
+    """Return what became of the edges of both stages in one picture."""
+    before, after = (_routes(side) for side in sides.sides)
+    stays = _staying(union.graph, before) & _staying(union.graph, after)
+    found: dict[int, str] = {}
+    for number, edge in enumerate(union.graph.edges):
+        if number not in stays:
+            found[number] = "removed" if number in before else "added"
+        elif edge.source in unchanged or edge.target in unchanged:
+            found[number] = ""
+    return found

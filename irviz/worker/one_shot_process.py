@@ -1,0 +1,244 @@
+"""Run code of modules in a fork of the worker, so that nothing that it leaves reaches the next run.
+
+The worker itself never runs a parallel kernel: a fork has none of the threads that TVM started for
+one, and would wait for them for ever. As a fork takes milliseconds, a spare one is made for
+the next run of a module that runs again. It can do all that the worker could when it was made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import os
+import pickle
+import select
+import sys
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
+
+from irviz.worker import responses
+from irviz.worker.captured_output import MOST_BYTES, flush_stdout
+from irviz.worker.child_process import (
+    adopt_orphans,
+    end_with_parent,
+    fork,
+    kill_children,
+    reap_children,
+)
+from irviz.worker.responses import (
+    Packed,
+    UnreadableAnswerError,
+    answer_file,
+    pack_failure,
+    packed_call,
+)
+from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
+
+Result = TypeVar("Result")
+
+_MOST_BYTES = 1 << 27
+"""The size limit of an answer of a run, without its large arrays."""
+_CAN_FORK = sys.platform.startswith("linux")
+"""Other systems lack fork, or their libraries do not work after it."""
+
+
+class FreshProcessEndedError(Exception):
+    """The process of a run ended before it answered; the argument is its exit code."""
+
+
+class _Fork(NamedTuple):
+    """A fork of this worker: what it sends and prints, and what a spare one reads its request from.
+
+    It prints there when it is confined, and otherwise where the worker does.
+    """
+
+    pid: int
+    frames: BinaryIO
+    printed: BinaryIO
+    requests: BinaryIO
+
+
+class _State(Enum):
+    """What a process is for runs: a worker without any, or with a spare fork, or such a fork."""
+
+    UNUSED = "there was no run"
+    STALE = "a run was made ready after the spare fork"
+    READY = "the spare fork, if any, can do all that the worker can"
+    FRESH = "it is a fork for one run"
+
+
+_state = _State.UNUSED
+_spare: _Fork | None = None
+_printed = -1
+"""Where a fork prints when it is confined."""
+
+
+def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -> Result | Packed:
+    """Call a function in a fork of this worker, and return its answer as it was packed there.
+
+    Raises FreshProcessEndedError if the fork ends without an answer, and SandboxError if it cannot
+    be confined. Where there is no fork, or if this is one already, the function is called in this
+    process.
+    """
+    global _state
+    called = partial(confined, work) if is_confined else work
+    if _state is _State.FRESH or not _CAN_FORK:
+        return called()
+    _state = _State.STALE
+    return Packed(_answer_of(_forked(lambda _: packed_call(called))))
+
+
+def confined(work: Callable[[], Result]) -> Result:
+    """Confine this process, which is a fork, and call a function; raise SandboxError."""
+    if _state is not _State.FRESH:
+        raise SandboxError(errno.ENOTSUP, "only a fresh process can be confined")
+    flush_stdout()
+    os.dup2(_printed, 1)
+    confine([one for one in (responses.pipe_number(), answer_file()) if one is not None])
+    return work()
+
+
+def in_spare_process(request: object) -> bytes | None:
+    """Let the spare fork serve a request; return its packed answer, None if there is no such fork.
+
+    An answer may be a FreshProcessEndedError.
+    """
+    global _spare
+    fork, _spare = _spare, None
+    if fork is None:
+        return None
+    try:
+        pickle.dump(request, fork.requests)
+        fork.requests.flush()
+    except OSError:  # it has ended
+        _close(fork)
+        return None
+    try:
+        return _answer_of(fork)
+    except (FreshProcessEndedError, UnreadableAnswerError) as failure:
+        return pack_failure(failure, "")
+
+
+def prepare_spare_process(serve: Callable[..., bytes], practice: bytes, *, is_wanted: bool) -> None:
+    """Make a fork for the next run, if there was one; it calls `serve` with the request's parts.
+
+    It is wanted after a run that such a fork can serve, or could have served: most modules are run
+    once, and the next one makes the fork stale.
+
+    Until there is a request, it serves `practice`: a fork copies each page of memory that it is the
+    first to write to, and most pages that a call writes to are the same in every call.
+    """
+    global _spare, _state
+
+    def served(requests: BinaryIO) -> bytes:
+        if not select.select([requests], [], [], 0)[0]:
+            serve(practice, None)
+        return serve(*pickle.load(requests))  # noqa: S301
+
+    if _state is _State.STALE:
+        _state = _State.READY
+        if _spare is not None:
+            _close(_spare)  # with which it ends
+            _spare = None
+    if _state is _State.READY and _spare is None and is_wanted:
+        with contextlib.suppress(OSError):  # there are too many processes: the run will say so
+            _spare = _forked(served)
+
+
+def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:
+    """Fork this process to call a function and send its answer."""
+    adopt_orphans()
+    reap_children(options=os.WNOHANG)  # processes of the run before
+    received, sent = os.pipe()
+    printed, its_output = os.pipe()
+    asked, request = os.pipe()
+    server = os.getpid()
+    pid = fork()
+    if pid == 0:
+        end_with_parent(server)
+        for number in (request, received, printed):
+            os.close(number)
+        _serve(serve, asked, sent, its_output)
+    for number in (asked, sent, its_output):
+        os.close(number)
+    frames, output = (os.fdopen(number, "rb", buffering=0) for number in (received, printed))
+    return _Fork(pid, frames, output, os.fdopen(request, "wb"))
+
+
+def _serve(serve: Callable[[BinaryIO], bytes], asked: int, sent: int, its_output: int) -> NoReturn:
+    """Call the function, send its answer, and end. Runs in the fork."""
+    global _state, _printed
+    _state, _printed = _State.FRESH, its_output
+    try:
+        if can_confine():
+            filter_code(os.getpid())  # ahead of need
+        gc.freeze()  # the collector would write to memory that is the worker's, too
+        with os.fdopen(sent, "wb") as frames, os.fdopen(asked, "rb") as requests:
+            responses.set_pipe(frames)
+            answer = serve(requests)
+            flush_stdout()
+            responses.send_frame(responses.ANSWER, answer)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _answer_of(fork: _Fork) -> bytes:
+    """Pass progress messages on, and return the answer; then end the fork and all it started."""
+    try:
+        answer = _relayed(fork)
+    except UnreadableAnswerError:
+        kill_children()
+        raise
+    finally:
+        _close(fork)
+    code = 0 if answer is not None else os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
+    kill_children()
+    if answer is None:
+        raise FreshProcessEndedError(code)
+    return answer
+
+
+def _close(fork: _Fork) -> None:
+    for pipe in fork.frames, fork.printed, fork.requests:
+        with contextlib.suppress(OSError):  # what nobody reads cannot be flushed
+            pipe.close()
+
+
+def _relayed(fork: _Fork) -> bytes | None:
+    """Pass on progress messages and what is printed.
+
+    Returns the answer, None if the process ends without one; raises UnreadableAnswerError.
+    """
+    ended, frames, printed = os.pidfd_open(fork.pid), fork.frames.fileno(), fork.printed.fileno()
+    open_pipes, room = [frames, printed], MOST_BYTES + 1  # after which the parent says so
+    answer = None
+    try:
+        while ready := select.select([*open_pipes, ended], [], [], None if answer is None else 0)[
+            0
+        ]:
+            if printed in ready:
+                text = os.read(printed, MOST_BYTES)
+                if not text:
+                    open_pipes.remove(printed)
+                room -= os.write(1, text[:room])
+            elif answer is not None or frames not in ready:
+                return answer
+            else:
+                kind, content = responses.receive_frame(fork.frames)
+                if kind != responses.ANSWER:
+                    responses.send_frame(kind, content)
+                elif len(content) > _MOST_BYTES:
+                    raise UnreadableAnswerError(f"it has {len(content):,} bytes")
+                else:
+                    answer = content
+    except EOFError:
+        pass
+    except ValueError as failure:
+        raise UnreadableAnswerError(str(failure)) from None
+    finally:
+        os.close(ended)
+    return answer

@@ -22,7 +22,7 @@ const pages = await build({
   ...common,
   entryPoints: ["src/page.ts", "src/page.css"],
   loader: { ".svg": "dataurl" },
-  inject: ["src/define.ts"], // anywidget is an AMD module
+  inject: ["src/amd_define.ts"], // anywidget is an AMD module
   alias: { "sanitize-html": "./src/sanitize.ts" },
 });
 const starts = await build({ ...common, entryPoints: ["src/start.ts"] });

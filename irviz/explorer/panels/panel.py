@@ -95,7 +95,7 @@ def offer(
 class Chips(anywidget.AnyWidget, ChipTraits):
     """A choice of several names, each a button."""
 
-    _esm = STATIC / "chips.js"
+    _esm = STATIC / "name_chips.js"
 
     locals().update(synced_traits(ChipTraits))
 
@@ -117,8 +117,8 @@ _WRONG = "irviz-wrong"
 class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no types
     """A control with an error message below it.
 
-    The page (`viewer/src/field_errors.ts`) marks the control for assistive technology and focuses
-    it.
+    The page (`viewer/src/forms/field_errors.ts`) marks the control for assistive technology and
+    focuses it.
 
     Args:
         control: The control; a new value removes the message.

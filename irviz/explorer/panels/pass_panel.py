@@ -16,7 +16,7 @@ from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
 from irviz.explorer.suggested_passes import suggested_passes
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import Card, PassChoiceTraits
+from irviz.explorer.viewer.schema import Card, PassPickerTraits
 from irviz.explorer.viewer.widget import synced_traits
 from irviz.ir.module_functions import relax_functions
 from irviz.loaders.param_files import load_params
@@ -85,12 +85,12 @@ class BindPanel(Panel):
 _ALL, _FITTING = "all passes", "suggested for this stage"
 
 
-class PassChoice(anywidget.AnyWidget, PassChoiceTraits):
+class PassPicker(anywidget.AnyWidget, PassPickerTraits):
     """A field for words, and below it a card for each pass that they fit."""
 
-    _esm = STATIC / "pass_choice.js"
+    _esm = STATIC / "pass_picker.js"
 
-    locals().update(synced_traits(PassChoiceTraits))
+    locals().update(synced_traits(PassPickerTraits))
 
 
 class PassPanel(Panel):
@@ -101,7 +101,7 @@ class PassPanel(Panel):
         self._preview_shown: Preview | None = None
         self._chosen: CatalogEntry | None = None
         words = "find a pass: a part of its name, or words"
-        self._choice = ui.classed(PassChoice(placeholder=words), "irviz-pass-name")
+        self._choice = ui.classed(PassPicker(placeholder=words), "irviz-pass-name")
         self._checked_choice = CheckedField(self._choice)
         self._group = ui.field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)

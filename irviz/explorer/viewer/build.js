@@ -7,9 +7,12 @@ import { failIfStale } from "./stale_bundles.js";
 const isCheck = process.argv.includes("--check");
 
 const { outputFiles } = await build({
-  entryPoints: ["chips.tsx", "pass_choice.tsx", "viewer.tsx", "viewer.css"].map(
-    (name) => `src/${name}`,
-  ),
+  entryPoints: [
+    { in: "src/forms/name_chips.tsx", out: "name_chips" },
+    { in: "src/forms/pass_picker.tsx", out: "pass_picker" },
+    { in: "src/viewer.tsx", out: "viewer" },
+    { in: "src/viewer.css", out: "viewer" },
+  ],
   outdir: "static",
   bundle: true,
   minify: true,

@@ -470,7 +470,7 @@ class Card(TypedDict):
     would: str
 
 
-class PassChoiceTraits:
+class PassPickerTraits:
     """The traits of the choice of a pass.
 
     The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.

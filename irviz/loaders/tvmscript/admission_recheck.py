@@ -2,7 +2,8 @@
 
 `admission` follows the text as TVM does and knows the role of each node. This check does not, and
 so catches a node that `admission` missed: no builtin of Python is called, no attribute is private,
-and every function of a dialect is known.
+and every function of a dialect is known. The limits on numbers, powers, shifts and repetitions are
+here, too, for both checks.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import { Widget } from "@lumino/widgets";
 import { Connection } from "./connection";
-import { PageManager } from "./manager";
+import { PageManager } from "./widget_manager";
 
 const main = element("main");
 const first = element("first");

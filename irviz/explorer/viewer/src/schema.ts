@@ -392,7 +392,7 @@ export interface Card {
  *
  * The page writes `value`, which is what is typed, and `chosen`, the name of a card, "" for none.
  * `cards` are those that fit the words `answered`. */
-export interface PassChoiceTraits {
+export interface PassPickerTraits {
   value: string;
   chosen: string;
   cards: Card[];

@@ -1,9 +1,9 @@
 // The state of the viewer in the page: Python's traits as signals, and what only the page knows.
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { beginning, type Place, stepTo, type Visits, visit } from "./back_forward";
-import { changeOf } from "./change_steps";
+import { changeOf } from "./graph/change_steps";
 import type { Host, WritableTraits } from "./host";
+import { beginning, type Place, stepTo, type Visits, visit } from "./page/back_forward";
 import {
   type PaneName,
   type Picture,

@@ -3,31 +3,31 @@
 import { effect, useSignalEffect } from "@preact/signals";
 import { render as renderInto } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { copy } from "./clipboard";
-import { download } from "./downloads";
-import { dropFiles, hasFiles } from "./drop_files";
-import { useFirstMinute } from "./first_minute";
-import { GraphPane } from "./graph_pane";
-import { Help } from "./help";
+import { copy } from "./controls/clipboard";
+import { download } from "./controls/downloads";
+import { dropFiles, hasFiles } from "./controls/drop_files";
+import { MenuLayer } from "./controls/menu";
+import { Splitter } from "./controls/splitter";
+import { GraphPane } from "./graph/graph_pane";
 import { type AnyModel, type Host, liveHost } from "./host";
-import { NodePane } from "./inspector";
-import { pressKey } from "./keys";
-import { LoopsPane } from "./loops_pane";
-import { MenuLayer } from "./menu";
-import { fileHost } from "./offline_host";
-import { showPage } from "./offline_page";
-import { makeSizes, type Sizes } from "./pane_sizes";
-import { PassTimes } from "./pass_times";
-import { Rail } from "./rail";
-import { RunAnswer } from "./run_button";
+import { useFirstSteps } from "./inspector/first_steps";
+import { NodePane } from "./inspector/inspector";
+import { LoopsPane } from "./loops/loops_pane";
+import { fileHost } from "./offline/offline_host";
+import { showPage } from "./offline/offline_page";
+import { Help } from "./page/help";
+import { pressKey } from "./page/keys";
+import { makeSizes, type Sizes } from "./page/pane_sizes";
+import { RunAnswer } from "./page/run_button";
+import { hideStaticPicture } from "./page/static_picture";
+import { Banner, Finding, Status } from "./page/status_bar";
+import { followTheme } from "./page/theme_choice";
+import { Toolbar } from "./page/toolbar";
 import type { Download, Recording } from "./schema";
-import { ScriptPane } from "./script_pane";
-import { Splitter } from "./splitter";
+import { ScriptPane } from "./script/script_pane";
+import { PassTimes } from "./stages/pass_times";
+import { StageList } from "./stages/stage_list";
 import { createState, hasText, type State } from "./state";
-import { Banner, Finding, Status } from "./status";
-import { hideStill } from "./still_picture";
-import { followTheme } from "./theme_choice";
-import { Toolbar } from "./toolbar";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 
@@ -61,7 +61,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
   const root = useRef<HTMLDivElement>(null);
   const fills = state.height.value === 0;
   const hasInspector = state.shows("node") && state.isInspectorOpen.value;
-  useFirstMinute(state);
+  useFirstSteps(state);
   useViewer(state, root);
 
   const kinds = ["irviz-viewer", fills ? "irviz-fills" : "irviz-cell"];
@@ -89,7 +89,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
         <div class="irviz-body">
           {state.shows("stages") && (
             <>
-              <Rail state={state} />
+              <StageList state={state} />
               <Splitter sizes={sizes} name="rail" label="Width of the stages" isVertical sign={1} />
             </>
           )}
@@ -263,7 +263,7 @@ function render({ model, el, signal }: { model: AnyModel; el: HTMLElement; signa
   model.on("msg:custom", receive);
   signal.addEventListener("abort", () => model.off("msg:custom", receive));
   const remove = show(liveHost(model, signal), el, signal);
-  hideStill(model.get("still"), el);
+  hideStaticPicture(model.get("still"), el);
   return remove;
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { beginning, type Place, placesBefore, stepTo, visit } from "../src/back_forward";
+import { beginning, type Place, placesBefore, stepTo, visit } from "../src/page/back_forward";
 
 const place = (stage: string, node = ""): Place => ({
   ...{ function: "main", stage, reference: "", node, side: "current" },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { changeOf, goToChange, stepChange } from "../src/change_steps";
+import { changeOf, goToChange, stepChange } from "../src/graph/change_steps";
 import type { Change } from "../src/schema";
 import type { State } from "../src/state";
 

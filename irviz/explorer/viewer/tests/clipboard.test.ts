@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { copy } from "../src/clipboard";
+import { copy } from "../src/controls/clipboard";
 
 test("a text is copied by the page's clipboard", async () => {
   const copied: string[] = [];

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { stepChange } from "../src/change_steps";
-import { counterparts, newNodes } from "../src/counterparts";
+import { stepChange } from "../src/graph/change_steps";
+import { counterparts, newNodes } from "../src/graph/counterparts";
+import { linesBeside } from "../src/graph/tooltip";
 import type { NodeFacts, Picture, Scene } from "../src/schema";
-import { linesBeside } from "../src/tooltip";
 
 const facts = (more: Partial<NodeFacts>) => ({ kind: "call", operator: "f", ...more }) as NodeFacts;
 const picture = (...ids: string[]) =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { refusal } from "../src/drop_files";
+import { refusal } from "../src/controls/drop_files";
 
 test("a dropped file is sent alone, and only if a server passes it on", () => {
   const one = { name: "a.py", size: 10 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { foundFunctions } from "../src/function_table";
+import { foundFunctions } from "../src/graph/function_table";
 
 const row = (name: string, words: string, changes: number) => ({
   ...{ name, kind: "PrimFunc", words, changes },

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-
-import { KEYS, nameOf, pressKey } from "../src/keys";
-import { itemAfter } from "../src/menu";
-import { RANGES } from "../src/pane_sizes";
-import { sizeAfter } from "../src/splitter";
+import { itemAfter } from "../src/controls/menu";
+import { sizeAfter } from "../src/controls/splitter";
+import { KEYS, nameOf, pressKey } from "../src/page/keys";
+import { RANGES } from "../src/page/pane_sizes";
 import type { State } from "../src/state";
 
 test("each key stands for one thing", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineDiff } from "../src/line_diff";
+import { lineDiff } from "../src/script/line_diff";
 
 const compare = (before: string, after: string, keys = (line: string) => line) => {
   const read = (text: string) => ({ text, keys: text.split("\n").map(keys) });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Arrow, isPale, neighbours, nextNode } from "../src/neighbours";
+import { type Arrow, isPale, neighbours, nextNode } from "../src/graph/neighbours";
 
 const EDGES = [
   { source: "x", target: "matmul" },

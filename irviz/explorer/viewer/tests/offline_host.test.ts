@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fileHost } from "../src/offline_host";
+import { fileHost } from "../src/offline/offline_host";
 import type {
   Details,
   Picture,

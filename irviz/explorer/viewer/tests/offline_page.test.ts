@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { restored, unpack } from "../src/offline_page";
+import { restored, unpack } from "../src/offline/offline_page";
 
 test("a recording is unpacked, with each value in its place", async () => {
   const packed = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { otherMatches, searchNodes } from "../src/offline_search";
+import { otherMatches, searchNodes } from "../src/offline/offline_search";
 import { cases, groups, lines, nodes } from "./search_cases.json" with { type: "json" };
 
 test("a file finds the groups and nodes that Python finds, in its order", () => {

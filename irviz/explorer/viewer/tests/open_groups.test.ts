@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupAt, groupRects, groupsAround, newlyOpen } from "../src/open_groups";
+import { groupAt, groupRects, groupsAround, newlyOpen } from "../src/graph/open_groups";
 import type { NodeFacts } from "../src/schema";
 
 const group = (name: string, parent: string) => ({ name, parent });

@@ -12,7 +12,7 @@ import {
   nodeOn,
   type ScriptIndex,
   TOKENS,
-} from "../src/script_lines";
+} from "../src/script/script_lines";
 
 const TEXT = `@I.ir_module
 class Module:

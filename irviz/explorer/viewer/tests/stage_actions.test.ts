@@ -8,7 +8,7 @@ import {
   compareWithParent,
   stepStage,
   visit,
-} from "../src/stage_actions";
+} from "../src/stages/stage_actions";
 import type { State } from "../src/state";
 
 /** A chain of stages 0 to 4, of which 2 changed nothing, and what is asked for. */

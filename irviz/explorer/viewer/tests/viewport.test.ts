@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Movement, movementOf, wheelMovement } from "../src/gestures";
+import { type Movement, movementOf, wheelMovement } from "../src/graph/gestures";
+import * as geometry from "../src/graph/viewport";
+import { LEGIBLE, type Point, type Rect } from "../src/graph/viewport";
 import type { Viewport } from "../src/state";
-import * as geometry from "../src/viewport";
-import { LEGIBLE, type Point, type Rect } from "../src/viewport";
 
 const FRAME = { x: 0, y: 0, width: 800, height: 400 };
 const PANE = { width: 424, height: 324 };

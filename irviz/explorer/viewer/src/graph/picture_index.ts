@@ -1,0 +1,266 @@
+// A picture of a graph, indexed once for all events.
+//
+// The SVG has g.node[data-node] with one .shape, in which a g.weight[data-node] may be the line of a
+// weight, g.value, g.word and g.change[data-node], and g.edge[data-source][data-target];
+// [data-toggle] are signs that open and close something. They are moved by groups, if at all, and
+// not scaled.
+
+import { readSvg } from "../controls/safe_markup";
+import { type Edge, isPale } from "./neighbours";
+import { middle, overlap, type Point, type Rect, roomOf } from "./viewport";
+
+export interface DrawnEdge extends Edge {
+  element: SVGGElement;
+}
+
+export interface DrawnPicture {
+  svg: SVGSVGElement;
+  frame: Rect;
+  /** Where the function's first node is: the picture is read from there. */
+  start: Point;
+  nodes: ReadonlyMap<string, SVGGElement>;
+  /** The nodes of which weights are lines, by the ids of the weights, which `nodes` has too. */
+  users: ReadonlyMap<string, string>;
+  /** All that is drawn of each node, in the order in which it is drawn. */
+  parts: ReadonlyMap<string, SVGGElement[]>;
+  edges: readonly DrawnEdge[];
+  /** The edges of each node. */
+  edgesOf: ReadonlyMap<string, DrawnEdge[]>;
+  /** The edge of each group, and of each line around which it can be pointed at. */
+  edgeOf: ReadonlyMap<Element, DrawnEdge>;
+  /** What signs, edges and marks say of themselves. */
+  words: ReadonlyMap<Element, string>;
+  /** The ids of what signs open and close. */
+  toggles: ReadonlySet<string>;
+  /** All signs, which are drawn above the marks. */
+  signs: Element | null;
+  /** Return where each node is; the picture must be in the page. */
+  rects(): ReadonlyMap<string, Rect>;
+  /** Draw signs and the titles of frames so much larger than the rest. */
+  enlarge(factor: number): void;
+  /** Find how large names can be in their boxes, once: from afar they are alone there. */
+  measureNames(): void;
+}
+
+/** The shape of a node, which is measured and outlined. */
+export function shapeOf(node: Element): SVGGraphicsElement | null {
+  const shape = node.querySelector(".shape");
+  return shape instanceof SVGGraphicsElement ? shape : null;
+}
+
+function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value) {
+  const known = lists.get(key);
+  if (known) known.push(value);
+  else lists.set(key, [value]);
+}
+
+/** Take the texts that a browser would show by itself, some time after the pointer rests. */
+function takeTitles(svg: SVGSVGElement): Map<Element, string> {
+  const words = new Map<Element, string>();
+  for (const title of [...svg.querySelectorAll("title")]) {
+    if (title.parentElement) words.set(title.parentElement, title.textContent ?? "");
+    title.remove();
+  }
+  return words;
+}
+
+/** Take all signs out of a picture, moved as they are in it. */
+function takeSigns(svg: SVGSVGElement): Element | null {
+  const signs = svg.querySelector<SVGGElement>(".signs");
+  const move = signs?.parentElement?.getAttribute("transform");
+  if (signs && move) signs.setAttribute("transform", move);
+  signs?.remove();
+  return signs;
+}
+
+/** Add wide lines that are not seen, at which edges can be pointed: below all edges, so that of two
+ * near ones the one under the pointer is meant. */
+function addReach(edges: readonly DrawnEdge[]): Map<Element, DrawnEdge> {
+  const found = new Map<Element, DrawnEdge>(edges.map((edge) => [edge.element, edge]));
+  const first = edges[0]?.element;
+  if (!first) return found;
+  const reach = first.ownerDocument.createElementNS(first.namespaceURI, "g");
+  reach.setAttribute("class", "irviz-reach");
+  for (const edge of edges) {
+    const line = edge.element.querySelector("path")?.cloneNode();
+    if (!(line instanceof Element)) continue;
+    for (const name of line.getAttributeNames()) if (name !== "d") line.removeAttribute(name);
+    found.set(reach.appendChild(line), edge);
+  }
+  first.before(reach);
+  return found;
+}
+
+/** Read a picture; throw an Error that says what is wrong with it. */
+export function readPicture(text: string): DrawnPicture {
+  const svg = readSvg(text);
+  const { x, y, width, height } = svg.viewBox.baseVal;
+  const frame = { x, y, width, height };
+  const words = takeTitles(svg);
+  const nodes = new Map<string, SVGGElement>();
+  const users = new Map<string, string>();
+  const parts = new Map<string, SVGGElement[]>();
+  const edges: DrawnEdge[] = [];
+  const edgesOf = new Map<string, DrawnEdge[]>();
+  for (const element of svg.querySelectorAll<SVGGElement>("g[data-node], g.edge")) {
+    const { node, source = "", target = "" } = element.dataset;
+    if (node !== undefined) {
+      append(parts, node, element);
+      const user = element.classList.contains("weight") ? nodeAt(element.parentElement) : "";
+      if (user) users.set(node, user);
+      if (user || element.classList.contains("node")) nodes.set(node, element);
+    } else {
+      const edge = { element, source, target };
+      edges.push(edge);
+      append(edgesOf, source, edge);
+      if (target !== source) append(edgesOf, target, edge);
+    }
+  }
+  const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
+  const toggles = svg.querySelectorAll<SVGElement>(".toggle");
+  const titles = [...svg.querySelectorAll<SVGTextElement>(".title > text")];
+  let factor = 1;
+  const enlarge = (next: number) => {
+    if (next === factor) return;
+    factor = next;
+    // not as a custom property of the picture: the style of each of its parts would be found anew
+    const set = (one: SVGElement, scale: number) => {
+      one.style.transform = scale === 1 ? "" : `scale(${scale})`;
+    };
+    for (const one of toggles) set(one, next);
+    const taken: Rect[] = []; // by the titles of outer groups, which come first
+    const boxes = next === 1 ? [] : titles.map(rectOfText);
+    for (const [at, one] of titles.entries()) {
+      const box = boxes[at] && grown(boxes[at], next);
+      const isFree = box !== undefined && !taken.some((other) => overlap(box, other));
+      if (isFree) taken.push(box);
+      set(one, isFree ? next : 1);
+    }
+  };
+  let areMeasured = false;
+  const measureNames = () => {
+    if (areMeasured) return;
+    areMeasured = true;
+    for (const [id, node] of nodes) {
+      const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
+      const name = names[0];
+      if (!name || names.length > 1 || shape?.localName !== "rect") continue;
+      const length = name.textContent?.length ?? 0;
+      const box = boxOf(shape);
+      for (const { classList, lastElementChild } of parts.get(id) ?? []) {
+        const mark = lastElementChild?.previousElementSibling; // the words stand on it
+        if (!classList.contains("change") || mark?.localName !== "rect") continue;
+        const { x, width } = boxOf(mark as SVGRectElement);
+        box.width = Math.min(box.width, 2 * (middle(box).x - x - width));
+      }
+      const room = roomOf(box, length, Number(name.getAttribute("y")));
+      name.style.setProperty("--irviz-room", `${room.scale}`);
+      name.style.setProperty("--irviz-down", `${room.down}px`);
+    }
+  };
+  // the box of a path is known in a page alone
+  const first = [...nodes.values()].find((node) => shapeOf(node)?.localName === "rect");
+  let known: Map<string, Rect> | undefined;
+  const rects = () => {
+    if (known) return known;
+    const found = new Map([...nodes].map(([id, node]) => [id, rectOf(node)]));
+    if (svg.isConnected) known = found;
+    return found;
+  };
+  return {
+    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge, measureNames },
+    edgeOf: addReach(edges),
+    start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
+    toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),
+    signs: takeSigns(svg),
+  };
+}
+
+/** Return how far the groups around an element move it. */
+function shiftOf(element: Element): Point {
+  const shift = { x: 0, y: 0 };
+  for (let one = element.parentElement; one instanceof SVGGElement; one = one.parentElement) {
+    const matrix = one.transform.baseVal.consolidate()?.matrix;
+    shift.x += matrix?.e ?? 0;
+    shift.y += matrix?.f ?? 0;
+  }
+  return shift;
+}
+
+/** Return the box of a shape in its own coordinates; that of a path, empty outside of a page. */
+function boxOf(shape: SVGGraphicsElement): Rect {
+  const number = (name: string) => Number(shape.getAttribute(name) ?? 0);
+  if (shape.localName === "rect") {
+    const [x, y] = [number("x"), number("y")];
+    return { x, y, width: number("width"), height: number("height") };
+  }
+  if (shape.localName === "circle") {
+    const r = number("r");
+    return { x: number("cx") - r, y: number("cy") - r, width: 2 * r, height: 2 * r };
+  }
+  const { x, y, width, height } = shape.isConnected ? shape.getBBox() : new DOMRect();
+  return { x, y, width, height };
+}
+
+function rectOf(node: Element): Rect {
+  const shape = shapeOf(node);
+  if (!shape) return { x: 0, y: 0, width: 0, height: 0 };
+  const [box, shift] = [boxOf(shape), shiftOf(shape)];
+  return { ...box, x: box.x + shift.x, y: box.y + shift.y };
+}
+
+function rectOfText(text: SVGTextElement): Rect {
+  const [{ x, y, width, height }, shift] = [text.getBBox(), shiftOf(text)];
+  return { x: x + shift.x, y: y + shift.y, width, height };
+}
+
+/** Return the box of a text that grows from the middle of its left side. */
+const grown = ({ x, y, width, height }: Rect, factor: number): Rect => ({
+  ...{ x, y: y - (height * (factor - 1)) / 2 },
+  ...{ width: width * factor, height: height * factor },
+});
+
+/** Draw some nodes pale, with the edges of their values. */
+export function showPale(picture: DrawnPicture, ids: readonly string[]) {
+  const pale = new Set(ids);
+  const edges = picture.edges.map(({ element }) => element);
+  for (const part of [...[...picture.parts.values()].flat(), ...edges]) {
+    const { node, source } = part.dataset;
+    part.classList.toggle("irviz-pale", isPale({ node, source }, pale));
+  }
+}
+
+const nodeAt = (element: Element | null) =>
+  element?.closest<SVGElement>("[data-node]")?.dataset.node ?? "";
+
+interface Part {
+  node: string;
+  toggle: string;
+  edge: DrawnEdge | null;
+}
+
+/** Return what an event happened on. */
+export function partAt(picture: DrawnPicture | null, target: EventTarget | null): Part {
+  const element = target instanceof Element ? target : null;
+  const node = nodeAt(element);
+  const toggle = element?.closest<SVGElement>("[data-toggle]")?.dataset.toggle ?? "";
+  const line = element?.closest(".edge, .irviz-reach > path");
+  return { node, toggle, edge: (line && picture?.edgeOf.get(line)) ?? null };
+}
+
+/** Say from where to where an edge leads, as its ends are labelled. */
+export function endsOf({ nodes }: DrawnPicture, { source, target }: Edge): string {
+  const label = (id: string) => nodes.get(id)?.querySelector(".name")?.textContent ?? id;
+  return `${label(source)} → ${label(target)}`;
+}
+
+/** Return what the part under the pointer says of itself. */
+export function wordsAt(picture: DrawnPicture, target: EventTarget | null): string {
+  let one = target instanceof Element ? target : null;
+  while (one && one !== picture.svg) {
+    const words = picture.words.get(one);
+    if (words !== undefined) return words;
+    one = one.parentElement;
+  }
+  return "";
+}

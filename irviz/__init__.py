@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from irviz.session.bisect import Bisection as Bisection
     from irviz.session.bisect import bisect as bisect
     from irviz.session.compare_pipelines import PipelineComparison as PipelineComparison
-    from irviz.session.diff_modules import diff as diff
     from irviz.session.node_history import Blame as Blame
     from irviz.session.node_history import NodeHistory as NodeHistory
+    from irviz.session.open_session import diff as diff
     from irviz.session.open_session import draw as draw
     from irviz.session.open_session import graph as graph
     from irviz.session.open_session import load as load
@@ -108,7 +108,7 @@ _LAZY = {
     "ViewState": "irviz.session.stage_view:ViewState",
     "assert_ir_equal": "irviz.testing.assert_ir_equal:assert_ir_equal",
     "bisect": "irviz.session.bisect:bisect",
-    "diff": "irviz.session.diff_modules:diff",
+    "diff": "irviz.session.open_session:diff",
     "draw": "irviz.session.open_session:draw",
     "explore": "irviz.explorer.explorer:explore",
     "figure": "irviz.figures.figure_files:figure",

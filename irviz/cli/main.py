@@ -263,7 +263,7 @@ def _run_diff(options: argparse.Namespace) -> int:
     if options.output:
         target_path(options.output, [".svg"])
     _load_tvm()
-    from irviz.session.diff_modules import diff, recordings
+    from irviz.session.open_session import diff, recordings
 
     both = recordings(options.before, options.after)
     if both is not None and not options.function:

@@ -13,7 +13,7 @@ from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
 from irviz.model import loop_nest
 from irviz.runtime.run import prim_func_sizes
-from irviz.session.measure_schedule import ScheduleStages
+from irviz.session.measure_schedule import SIZE, ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
 from irviz.transforms.schedules.legal_steps import StepOffer
@@ -31,9 +31,6 @@ from irviz.transforms.schedules.schedule_step import (
 )
 from irviz.transforms.schedules.schedule_trace import ScheduleTrace, parse_value
 from irviz.view.svg_primitives import visible
-
-_SIZE = 128
-"""The default value of a symbolic size in measurements."""
 
 
 @derived(lambda state: (state.stage.module,))
@@ -301,7 +298,7 @@ def steps_to_time(state: State) -> ScheduleStages | None:
         return None
     trace = shown_trace(state)
     names = prim_func_sizes(state.stage.module, name)
-    sizes = tuple((one, state.step_sizes.get(one, _SIZE)) for one in names)
+    sizes = tuple((one, state.step_sizes.get(one, SIZE)) for one in names)
     return ScheduleStages(
         (trace.base, *trace.stages), name, sizes, state.session.config_for(state.stage)
     )

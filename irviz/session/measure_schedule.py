@@ -19,6 +19,8 @@ from irviz.units import format_duration
 from irviz.view.templating import render
 from irviz.worker.supervisor import OnProgress
 
+SIZE = 128
+"""The value of a symbolic size that is not chosen."""
 _SHORT_BUDGET = 0.2
 """The time limit of a quick measurement in seconds, if calls are short."""
 _LONG_BUDGET = 3.0

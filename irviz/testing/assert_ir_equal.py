@@ -13,8 +13,7 @@ from irviz.errors import LoadError
 from irviz.explorer.save_html import save_html
 from irviz.ir.tvmscript import tvmscript
 from irviz.safe_files import atomic_write
-from irviz.session.diff_modules import diff
-from irviz.session.open_session import load
+from irviz.session.open_session import diff, load
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 

@@ -16,7 +16,7 @@ from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
-from irviz.session import diff_modules, stage_cache
+from irviz.session import open_session, stage_cache
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
 
@@ -51,13 +51,13 @@ def test_two_files_are_opened_at_once(tmp_path, monkeypatch):
     paths = [tmp_path / name for name in ("a.py", "b.py")]
     for path in paths:
         path.write_text(MyModuleHighLevel.script(), encoding="utf-8")
-    both, load = Barrier(2, timeout=20), diff_modules.load
+    both, load = Barrier(2, timeout=20), open_session.load
 
     def load_with_the_other(what, **options):
         both.wait()
         return load(what, **options)
 
-    monkeypatch.setattr(diff_modules, "load", load_with_the_other)
+    monkeypatch.setattr(open_session, "load", load_with_the_other)
     assert not any(one.changed_nodes for one in irviz.diff(*paths).functions)
     paths[0].write_text("nothing", encoding="utf-8")
     with pytest.raises(irviz.LoadError, match=r"a\.py"):

@@ -14,13 +14,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from irviz.loaders.tvmscript import allowed_names as allowed
-from irviz.loaders.tvmscript.admission_recheck import (
-    MAX_REPEATS,
-    audit_text,
-    check_number,
-    is_special_float,
-    repeats,
-)
+from irviz.loaders.tvmscript.admission_recheck import audit_text, is_special_float
 from irviz.loaders.tvmscript.source_text import TextScope, dotted, ptx_instruction
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -30,6 +24,14 @@ _CAST = (ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.UnaryOp)
 _METHOD = "."
 """The prefix of a method's name where `_callee` returns the name of a callee."""
 _WAIT = "T.cuda.wait_until"
+_MAX_NUMBER = 2**128
+"""Larger than any value that a TVM type can hold."""
+_MAX_REPEATS = 10_000
+"""The limit on evaluations of a comprehension's element, including nested ones."""
+_MAX_EXPONENT = 128
+_MAX_INTRINSIC = 2**20
+"""LLVM has some ten thousand intrinsics."""
+_TOO_LARGE = "a number of more than 128 bits is refused: TVM has none"
 
 
 def check_expression(node: ast.expr, scope: TextScope) -> None:
@@ -62,7 +64,7 @@ def _constant(node: ast.Constant, scope: TextScope) -> None:
         kind = type(value).__name__
         raise refused(node, f"a constant of type {kind} is refused: TVMScript has none")
     else:
-        check_number(node, scope)
+        _check_number(node, scope)
 
 
 def _unknown_string(node: ast.expr, scope: TextScope) -> None:
@@ -105,7 +107,7 @@ def _binop(node: ast.BinOp, scope: TextScope) -> None:
     if isinstance(node.op, ast.MatMult):
         raise scope.text.refused(node, "the operator @ is refused: write R.matmul")
     _parts(node, scope)
-    check_number(node, scope)
+    _check_number(node, scope)
 
 
 def _compare(node: ast.Compare, scope: TextScope) -> None:
@@ -327,7 +329,7 @@ def _lambda(node: ast.Lambda, scope: TextScope) -> None:
 def _listcomp(node: ast.ListComp, scope: TextScope) -> None:
     inner = scope.having(allows_strings=False)
     for part in node.generators:
-        count = repeats(part, inner)
+        count = _range_bound(part, inner)
         assert isinstance(part.iter, ast.Call), "it is a call of range"
         for argument in part.iter.args:
             check_expression(argument, inner)
@@ -341,13 +343,82 @@ def _listcomp(node: ast.ListComp, scope: TextScope) -> None:
             repeats=inner.repeats * max(count, 1),
             ranges={**inner.ranges, name: count},
         )
-        if inner.repeats > MAX_REPEATS:
+        if inner.repeats > _MAX_REPEATS:
             raise scope.text.refused(
-                node, f"a comprehension of more than {MAX_REPEATS // 2:,} elements is refused"
+                node, f"a comprehension of more than {_MAX_REPEATS // 2:,} elements is refused"
             )
         for condition in part.ifs:
             check_expression(condition, inner)
     check_expression(node.elt, inner)
+
+
+def _check_number(node: ast.expr, scope: TextScope) -> None:
+    """Raise RefusedError if a value may be too large."""
+    if isinstance(node, ast.BinOp) and scope.text.may_be_tuple(node):
+        raise scope.text.refused(
+            node, "arithmetic with a tuple is refused: TVMScript calculates with numbers only"
+        )
+    if (_bound(node, scope) or 0) > _MAX_NUMBER:
+        raise scope.text.refused(node, _TOO_LARGE)
+
+
+def _range_bound(part: ast.comprehension, scope: TextScope) -> int:
+    """Return a bound of a comprehension's repeats; raise RefusedError if it is not a range."""
+    match part.iter:
+        case ast.Call(func=ast.Name(id="range"), args=[*ends], keywords=[]) if ends:
+            bounds = [bound for end in ends if (bound := _bound(end, scope)) is not None]
+            if not part.is_async and len(bounds) == len(ends) <= 3:
+                return max(bounds) * 2
+    raise scope.text.refused(
+        part.iter, "a comprehension over this is refused: only a range of numbers is admitted"
+    )
+
+
+def _bound(node: ast.expr, scope: TextScope) -> int | None:
+    """Return a bound of a number's absolute value, or None if it is not a Python number."""
+    match node:
+        case ast.Constant(value=bool() | int() as value):
+            return abs(int(value))
+        case ast.Name(id=name):
+            return scope.ranges.get(name)
+        case ast.UnaryOp(operand=operand):
+            bound = _bound(operand, scope)
+            return None if bound is None else bound + 1
+        case ast.BinOp():
+            return _result_bound(node, scope)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _largest([body, orelse], scope)
+        case ast.BoolOp(values=nodes) | ast.Subscript(value=ast.Tuple(elts=nodes)):
+            return _largest(nodes, scope)
+        case ast.Compare():
+            return 1
+        case ast.Call(func=function) if dotted(function) == ("T", "llvm_lookup_intrinsic_id"):
+            return _MAX_INTRINSIC
+        case _:
+            return None
+
+
+def _largest(nodes: list[ast.expr], scope: TextScope) -> int | None:
+    bounds = [bound for node in nodes if (bound := _bound(node, scope)) is not None]
+    return max(bounds, default=None)
+
+
+def _result_bound(node: ast.BinOp, scope: TextScope) -> int | None:
+    left, right = _bound(node.left, scope), _bound(node.right, scope)
+    if isinstance(node.op, ast.Pow):
+        if left is None or right is None or right > _MAX_EXPONENT:
+            raise scope.text.refused(
+                node, "a power is refused: write T.pow or R.power, or the number itself"
+            )
+        power: int = min(left, _MAX_NUMBER) ** right
+        return power
+    if left is None or right is None:
+        return None
+    if isinstance(node.op, ast.LShift):
+        if right > _MAX_EXPONENT:
+            raise scope.text.refused(node, _TOO_LARGE)
+        return left << right
+    return left * right if isinstance(node.op, ast.Mult) else left + right
 
 
 _CHECKS: Mapping[type[ast.expr], Callable[..., None]] = {

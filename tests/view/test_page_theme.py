@@ -20,7 +20,7 @@ from irviz.view.colours import mix_colours, oklab
 from irviz.view.theme import THEMES, dark_where_the_page_is, page_css, system_css
 from irviz.view.value_charts import draw_chart
 
-CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "picture_colours.css"
+CSS = Path(irviz.explorer.viewer.__file__).parent / "src" / "graph" / "picture_colours.css"
 
 
 def test_the_style_sheet_of_the_viewer_has_the_colours_of_the_themes() -> None:

@@ -24,11 +24,11 @@ from irviz.view.graph.layout import (
     around_boxes,
     in_lanes,
     lay_out,
-    layered_layout,
     within_frames,
     without_mirrored_routes,
     without_needless_crossings,
 )
+from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
     cluster_title,

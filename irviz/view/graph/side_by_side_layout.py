@@ -23,13 +23,13 @@ from irviz.view.graph.change_marks import (
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.layout import (
-    FRAME_MARGIN,
     LAYOUT_SECONDS,
     ClusterFrame,
     Layout,
     Route,
     add_missing_routes,
 )
+from irviz.view.graph.layout_in_rows import FRAME_MARGIN
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
     cluster_contents,

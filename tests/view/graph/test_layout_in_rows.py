@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.view.graph import layout as module
-from irviz.view.graph.layout import Layout, LayoutInput, add_missing_routes, layered_layout
+from irviz.view.graph.layout import Layout, LayoutInput, add_missing_routes
+from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import points_along
 
 NEAR = 1e-6

@@ -119,9 +119,9 @@ class StageView:
 
     @property
     def count(self) -> int:
-        """The number of nodes of the function that are drawn individually."""
+        """The number of nodes of the function that are drawn individually, or as lines of others."""
         known = self.whole.index.keys() - {BEFORE, AFTER}
-        return sum(node.id in known for node in self.graph.nodes)
+        return len(known & {*(node.id for node in self.graph.nodes), *self.weights})
 
     @property
     def openable(self) -> frozenset[str]:

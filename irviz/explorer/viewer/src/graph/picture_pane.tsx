@@ -19,13 +19,26 @@ import {
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import { type Pointed, Tooltip } from "./tooltip";
-import { centre, distance, enlarged, LEGIBLE, pan, reveal, ZOOM_STEP, zoom } from "./viewport";
+import {
+  centre,
+  distance,
+  enlarged,
+  isAllVisible,
+  LEGIBLE,
+  pan,
+  reveal,
+  ZOOM_STEP,
+  zoom,
+} from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
 const LARGE = 140; // px of the height of a part that a tooltip does not avoid
 const POINTER = 12; // px of the pointer's height
 const SETTLED_AFTER = 150; // ms
 const PAN_STEP = 60; // px
+
+/** By what a node was selected: "" where that was done elsewhere, as in a list. */
+type Means = "pointer" | "key" | "";
 
 interface Props {
   state: State;
@@ -100,7 +113,7 @@ function drive(
   let passed: Passed | null = null;
   let pointer: Pick<PointerEvent, "clientX" | "clientY"> | null = null; // where it was last
   let isEngaged = false; // the plain wheel zooms
-  let hasSelected = false; // here, where it was seen
+  let selectedBy: Means = ""; // the last time, until that is shown
 
   const run = (act: () => void) => ended.addEventListener("abort", effect(act));
   const drawn = () => (view.seen.value ? view.picture.value : null);
@@ -170,24 +183,25 @@ function drive(
   run(() => marks.value?.outline("preview", side === "current" ? state.marked.value : []));
   let known = state.selection.peek(); // what was selected before is not gone to
   let isAwaited = false; // selected, and not shown yet: it may be in the next picture
-  let isOwn = false;
+  let by: Means = "";
   run(() => {
     const selection = state.selection.value;
     const picture = drawn();
     if (selection !== known) {
       isAwaited = selection.side === side;
-      isOwn = hasSelected;
-      hasSelected = false;
+      by = selectedBy;
+      selectedBy = "";
       known = selection;
     }
     const isDrawn = picture?.nodes.has(selection.node);
     const [seen, rect] = [view.seen.peek(), isDrawn && picture?.rects().get(selection.node)];
     if (!isAwaited || !seen || !rect) return;
     isAwaited = false;
-    // what was selected elsewhere is looked for: it must be large enough to be found
-    const isSmall = seen.scale < LEGIBLE && !isOwn;
-    const show = isSmall ? centre : reveal;
-    const next = show(seen, view.size.peek(), rect);
+    // what was not pointed at is looked for: it must be large enough to be found
+    const pane = view.size.peek();
+    const isSmall = seen.scale < LEGIBLE && by !== "pointer";
+    const isAway = by === "" && !isAllVisible(seen, pane, rect);
+    const next = (isSmall || isAway ? centre : reveal)(seen, pane, rect);
     if (next.x !== seen.x || next.y !== seen.y || next.scale !== seen.scale) glide(next);
   });
 
@@ -203,8 +217,8 @@ function drive(
     hidePointed();
     view.move(viewport);
   };
-  const select = (node: string) => {
-    hasSelected = true;
+  const select = (node: string, means: Means) => {
+    selectedBy = means;
     state.select(node, side);
   };
   const wasDragged = followGestures(
@@ -234,11 +248,12 @@ function drive(
     if (!seen || !picture) return;
     if (isPanning) move(pan(seen, -PAN_STEP * dx, -PAN_STEP * dy));
     else if (!picture.nodes.has(node)) selectAt(0);
-    else select(nextNode(picture.rects(), picture.edges, node, arrow) ?? node);
+    else select(nextNode(picture.rects(), picture.edges, node, arrow) ?? node, "key");
   };
   const selectAt = (place: number) => {
     const { nodes, users } = drawn() ?? {};
-    select([...(nodes?.keys() ?? [])].filter((id) => !users?.has(id)).at(place) ?? "");
+    const own = [...(nodes?.keys() ?? [])].filter((id) => !users?.has(id));
+    select(own.at(place) ?? "", "key");
   };
   const keys: Record<string, (event: KeyboardEvent) => void> = {
     "+": () => view.zoom(ZOOM_STEP),
@@ -324,7 +339,7 @@ function drive(
     if (wasDragged()) return;
     const { node, toggle: sign, edge } = partAt(view.picture.peek(), event.target);
     if (sign) toggle(sign);
-    else select(node || (edge?.source ?? ""));
+    else select(node || (edge?.source ?? ""), "pointer");
   });
   listen("dblclick", (event) => {
     const { node, toggle: sign } = partAt(view.picture.peek(), event.target);
@@ -344,7 +359,7 @@ function drive(
     event.preventDefault();
     event.stopPropagation(); // JupyterLab has a menu of its own
     hidePointed();
-    select(node);
+    select(node, "pointer");
     state.menu.value = { ...at, node, side };
   });
   const picturePlace = (node: string) =>

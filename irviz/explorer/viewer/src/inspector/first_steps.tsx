@@ -1,4 +1,4 @@
-// What to try first: four steps, which go away when they are done.
+// What to try first: some steps, which go away when they are done.
 
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -24,9 +24,16 @@ const STEPS: readonly { step: Step; words: string; keys: string }[] = [
   { step: "find", words: "Find a node, in any function", keys: "/" },
 ];
 
+/** Return the steps for what was opened: who has stages steps through them, who has one makes another. */
+function stepsFor(state: State) {
+  const hasStages = state.rows.peek().length > 1;
+  const without: Step[] = hasStages ? ["transform"] : ["step"];
+  if (!hasStages && !state.host.isLive) without.push("transform", "compare");
+  return STEPS.filter(({ step }) => !without.includes(step));
+}
+
 export function FirstSteps({ state }: { state: State }) {
-  // who has stages already steps through them
-  const without = useRef(state.rows.peek().length > 1 ? "transform" : "step").current;
+  const steps = useRef(stepsFor(state)).current;
   return (
     <aside class="irviz-first" aria-label="First steps" hidden={isClosed.value}>
       <div class="irviz-first-head">
@@ -40,7 +47,7 @@ export function FirstSteps({ state }: { state: State }) {
         />
       </div>
       <ol>
-        {STEPS.filter(({ step }) => step !== without).map(({ step, words, keys }) => (
+        {steps.map(({ step, words, keys }) => (
           <li key={step} class={done.value.has(step) ? "irviz-done" : ""}>
             {done.value.has(step) && <Icon name="check" />}
             <span>{words}</span>
@@ -58,6 +65,7 @@ export function useFirstSteps(state: State) {
   const { node } = state.selection.value;
   const count = state.rows.value.length;
   const begun = useRef(count).current;
+  const steps = useRef(stepsFor(state)).current;
   const [isComparing, words] = [state.isComparing.value, state.search.value];
   useEffect(() => {
     const first = state.visits.peek().places[0]?.stage;
@@ -68,6 +76,6 @@ export function useFirstSteps(state: State) {
     if (isComparing) next.add("compare");
     if (words.trim()) next.add("find");
     if (next.size > done.peek().size) done.value = next;
-    if (next.size >= STEPS.length - 1) isClosed.value = true;
+    if (steps.every(({ step }) => next.has(step))) isClosed.value = true;
   }, [stage, node, isComparing, words, count, begun]);
 }

@@ -77,6 +77,31 @@ def test_arrows_walk_the_graph_and_home_and_end_go_to_its_ends(offline: Any, vie
     expect(viewer.marked("selected")).to_have_count(0)
 
 
+def test_a_node_that_keys_select_from_afar_is_made_large_enough_to_be_read(
+    offline: Any, viewer: Any
+) -> None:
+    viewer.picture().click(position={"x": 5, "y": 60})
+    for _ in range(8):
+        offline.page.keyboard.press("-")
+    expect(viewer.zoom).to_have_text(re.compile(r"^[12]\d %$"))
+    offline.page.keyboard.press("End")
+    expect(viewer.zoom).to_have_text("82 %")  # as large as what is fitted is at least
+
+
+def test_nodes_that_a_search_finds_are_outlined_until_it_is_emptied(
+    offline: Any, viewer: Any
+) -> None:
+    offline.page.keyboard.press("/")
+    offline.page.keyboard.type("relu")
+    marked = viewer.picture().locator(".irviz-mark-found .irviz-outline")
+    expect(marked).to_have_count(1)
+    place = viewer.node("lv1").locator("path, rect, ellipse").first.bounding_box()
+    assert marked.bounding_box() == pytest.approx(place, abs=6)
+    offline.page.keyboard.press("Escape")
+    offline.page.keyboard.press("Escape")
+    expect(marked).to_have_count(0)
+
+
 def test_what_is_pointed_at_is_shown_with_its_neighbours_and_explained(
     offline: Any, viewer: Any
 ) -> None:

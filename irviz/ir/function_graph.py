@@ -30,6 +30,7 @@ from irviz.ir.expression_labels import (
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
+from irviz.model.graph.flops import FlopsCounter, NodeFlops
 from irviz.model.graph.graph import (
     OUTPUT,
     UNKNOWN,
@@ -52,6 +53,7 @@ from irviz.model.loop_nest import (
     Scalar,
     contains_block,
 )
+from irviz.worker import responses
 
 
 def extract(
@@ -80,11 +82,13 @@ class FunctionReading(NamedTuple):
     Attributes:
         constants: The tensor of each constant's node.
         variables: The node of each variable, by the variable's address; also those of constants.
+        flops: What counts the FLOPs of the nodes.
     """
 
     graph: Graph
     constants: Mapping[NodeId, tvm.runtime.Tensor]
     variables: Mapping[int, NodeId]
+    flops: FlopsCounter
 
 
 def read_function(
@@ -93,13 +97,13 @@ def read_function(
     """Return what `extract` returns, and what the nodes are."""
     source = drawable_function(mod, function)
     if isinstance(source, tirx.PrimFunc):
-        return FunctionReading(prim_func_graph(source, function), {}, {})
+        return FunctionReading(prim_func_graph(source, function), {}, {}, FlopsCounter())
     reader = GraphReader(mod, constant_names or {})
     with gc_paused():
         reader.params(source.params, None)
         reader.blocks(source.body, None, 0)
         outputs = reader.results(source.body, OUTPUT, (), None)
-    graph = Graph(
+    graph = reader.flops.graph = Graph(
         function=function,
         nodes=tuple(reader.nodes),
         edges=tuple(reader.edges),
@@ -107,7 +111,7 @@ def read_function(
         outputs=tuple(node_id for _, node_id in outputs),
         attributes=attributes(source.attrs),
     )
-    return FunctionReading(graph, reader.constants, reader.ids)
+    return FunctionReading(graph, reader.constants, reader.ids, reader.flops)
 
 
 # --- The only reader of Relax bindings: a function becomes nodes, edges and regions --------------
@@ -133,6 +137,7 @@ class GraphReader:
         self.edges: list[Edge] = []
         self.regions: list[Region] = []
         self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
+        self.flops = FlopsCounter()
         self._constant_names = constant_names
         self._texts = TextCache()
         self._calls = CallReader(mod, self._texts)
@@ -240,7 +245,8 @@ class GraphReader:
         structure = hash((kind._value_, computes or callee, operator, attrs, literals))
         types = types if any(types) else ()
         facts = (callee, resolution, literals, attrs, region, operator, is_pure, structure)
-        self.nodes.append(Node(node_id, kind, name, label, *facts, types, access))
+        work = NodeFlops(self.flops, len(self.nodes))
+        self.nodes.append(Node(node_id, kind, name, label, *facts, types, access, work=work))
 
     def _read_nested(
         self, value: ir.Expr, node_id: NodeId, region: int | None, depth: int
@@ -320,6 +326,9 @@ class GraphReader:
         label = TypeText(constant, self._texts)
         self.nodes.append(Node(node_id, NodeKind.CONSTANT, name, label, region=region))
         return node_id
+
+
+responses.register(NodeFlops, NodeFlops.__call__, float)
 
 
 def _is_tensor_constant(leaf: ir.Expr) -> bool:

@@ -22,7 +22,6 @@ from irviz.model.graph.layers import layer_name
 from irviz.session.stable_layout import chain
 from irviz.session.stage_cache import (
     graph_of,
-    layered_graph,
     script_of,
     source_lines_of,
 )
@@ -179,7 +178,7 @@ def node_history(
             f"stage {stages[at].id} has no node {node!r} in {function!r}: give the name of "
             "one of its variables, as session.graph() lists them"
         )
-    layers = layered_graph(stages[at], function)[NodeId(node)].layers
+    layers = graph_of(stages[at], function)[NodeId(node)].layers
     own = _Place(function, (NodeId(node),))
     with gc_paused():
         steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]

@@ -35,8 +35,8 @@ from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import (
     array_of,
     constants_of,
+    graph_of,
     inlined_graph,
-    layered_graph,
     node_correspondence,
     source_lines_of,
 )
@@ -126,7 +126,7 @@ def _places_of_calls(stage: Stage, function: str) -> Iterator[None]:
         if CANNOT in str(failure):
             calls = [
                 node
-                for node in layered_graph(stage, function).nodes
+                for node in graph_of(stage, function).nodes
                 if any(f"{node.callee}({one.text})" in str(failure) for one in node.literals)
             ]
         if not calls:

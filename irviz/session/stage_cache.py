@@ -31,7 +31,7 @@ from irviz.ir.tvmscript import Script, script, source_lines, source_words
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.visible_graph import group_nodes
-from irviz.model.graph.flops import FlopsOfFunction, with_flops
+from irviz.model.graph.flops import FlopsOfFunction, node_flops
 from irviz.model.graph.graph import (
     Graph,
     Layer,
@@ -104,9 +104,10 @@ class Reading:
     variables: Mapping[int, NodeId]
 
     def __init__(self, stage: Stage, function: str) -> None:
-        self.graph, self.constants, self.variables = read_function(
+        self.graph, self.constants, self.variables, flops = read_function(
             stage.module, function, stage.constant_names
         )
+        flops.of_function = lambda name: _flops_of_functions(stage)(name)
         self._registered = {
             node.callee: node.resolution
             for node in self.graph.nodes
@@ -289,17 +290,6 @@ def _own_ids(
 # --- What is derived of a function's reading -----------------------------------------------------
 
 
-def graph_of(stage: Stage, function: str) -> Graph:
-    """Return the graph of a stage's function, with layers and FLOPs; raise NoFunctionError."""
-    return _graph(stage, function, reading_of(stage, function))
-
-
-@kept_by_stage
-def _graph(stage: Stage, function: str, _: Reading) -> Graph:
-    """Return the graph of a function that was read now."""
-    return counted_graph(stage, layered_graph(stage, function))
-
-
 def tree_of(stage: Stage, function: str) -> ContainerTree:
     """Return the containers of a stage's function: what can be expanded and collapsed."""
     return _tree(stage, function, reading_of(stage, function))
@@ -378,13 +368,6 @@ _MAX_CALLS = 3
 """The depth to which nested calls are counted, as functions may be recursive."""
 
 
-def counted_graph(stage: Stage, graph: Graph) -> Graph:
-    """Return the graph of a stage's function with FLOPs; that of a PrimFunc unchanged."""
-    if isinstance(stage.module[graph.function], tirx.PrimFunc):
-        return graph
-    return with_flops(graph, _flops_of_functions(stage))
-
-
 @kept_by_stage
 def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
     """Return a function from a function's name to its FLOPs, None if some are unknown."""
@@ -398,9 +381,10 @@ def _flops_of_functions(stage: Stage) -> FlopsOfFunction:
         if isinstance(function, tirx.PrimFunc):
             return prim_func_flops(function)
         of_inner = partial(of_function, depth=depth + 1)
-        graph = with_flops(reading_of(stage, name).graph, of_inner)
-        known = [one.flops for one in graph.nodes if one.flops is not None]
-        return sum(known) if len(known) == len(graph.nodes) else None
+        graph = reading_of(stage, name).graph
+        flops = [node_flops(graph, node, of_inner) for node in graph.nodes]
+        known = [one for one in flops if one is not None]
+        return sum(known) if len(known) == len(flops) else None
 
     return of_function
 
@@ -422,7 +406,7 @@ def prim_func_flops(function: tirx.PrimFunc) -> float | None:
         return None
 
 
-def layered_graph(stage: Stage, function: str) -> Graph:
+def graph_of(stage: Stage, function: str) -> Graph:
     """Return the graph of a stage's function, with the layers that its nodes belong to.
 
     A node belongs to the layers of its counterparts in the stage before, and a call to those of its

@@ -119,7 +119,7 @@ class StageView:
 
     @property
     def count(self) -> int:
-        """The number of nodes of the function that are drawn individually, or as lines of others."""
+        """The number of the function's nodes that are drawn, as nodes or as lines of others."""
         known = self.whole.index.keys() - {BEFORE, AFTER}
         return len(known & {*(node.id for node in self.graph.nodes), *self.weights})
 

@@ -2,6 +2,8 @@
 
 # ruff: noqa: N805, N812 - TVMScript has its own rules for names
 
+import pickle
+
 import pytest
 from tvm import relax
 from tvm.script import ir as I
@@ -9,7 +11,7 @@ from tvm.script import relax as R
 
 from irviz.model.folding.containers import group_facts
 from irviz.session.session import Session
-from irviz.session.stage_cache import graph_of
+from irviz.session.stage_cache import graph_of, prim_func_flops
 
 
 @I.ir_module
@@ -92,3 +94,25 @@ def test_operators_of_several_loops_take_about_what_tvm_counts_after_lowering(na
 def test_a_function_that_calls_itself_takes_what_is_not_known():
     graph = graph_of(Session(Endless).stage(), "main")
     assert graph["y"].flops is None
+
+
+def test_only_the_flops_that_are_asked_for_are_counted(monkeypatch):
+    counted = []
+
+    def count(mod):
+        counted.append(mod)
+        return 5.0
+
+    monkeypatch.setattr("irviz.session.stage_cache.estimate_tir_flops", count)
+    prim_func_flops.cache_clear()
+    graph = graph_of(Session(relax.transform.LegalizeOps()(Model)).stage(), "main")
+    assert not counted
+    assert (graph["conv"].flops, graph["conv"].flops, len(counted)) == (5.0, 5.0, 1)
+    prim_func_flops.cache_clear()
+
+
+def test_a_pickled_graph_has_the_flops_as_numbers():
+    graph = graph_of(Session(Model).stage(), "main")
+    copy = pickle.loads(pickle.dumps(graph))
+    assert copy == graph
+    assert [node.work for node in copy.nodes] == [node.flops for node in graph.nodes]

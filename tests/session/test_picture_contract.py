@@ -90,7 +90,7 @@ def test_the_pictures_of_a_recorded_encoder_are_true(recorded):
 def test_a_layer_stays_inside_of_its_dataflow_block(recorded):
     """Its stages share a layout, and later ones have no dataflow block."""
     state = bench.State.of(recorded.checkout("0").select_function("forward"))
-    shown = bench.pictures.scene(state, "current")
+    shown = bench.stage_pictures.scene(state, "current")
     assert shown.view.placed is not None
     assert 'class="block dataflow"' in shown.figure.svg
     assert 'class="block layer"' in shown.figure.svg

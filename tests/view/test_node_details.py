@@ -146,7 +146,7 @@ def test_a_function_says_what_it_takes_returns_and_computes(modules):
         Node(NodeId(name), NodeKind.PARAM, name, size)
         for name, size in zip(names, sizes, strict=True)
     ]
-    call = Node(NodeId("y"), NodeKind.OPERATOR, "y", "Tensor[(1, 500)]", flops=4000.0)
+    call = Node(NodeId("y"), NodeKind.OPERATOR, "y", "Tensor[(1, 500)]", work=4000.0)
     graph = Graph("main", (*params, call), (), (), (call.id,), attributes=(("num_input", "1"),))
     assert facts_of(function_html(graph)) == {
         "takes": "x (1, 4), int64",

@@ -52,11 +52,50 @@ _FOR_EACH_ELEMENT = {
 _NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
 
 
-def with_flops(graph: Graph, of_function: FlopsOfFunction) -> Graph:
-    """Return the graph with the FLOPs of its nodes, None where unknown."""
-    return graph.with_nodes(
-        [one._replace(flops=_flops(graph, one, of_function)) for one in graph.nodes]
-    )
+class FlopsCounter:
+    """Counts the FLOPs of a graph's nodes.
+
+    Attributes:
+        graph: The graph, set once it is complete.
+        of_function: Counts those of calls of the module's functions; by default they are unknown.
+    """
+
+    graph: Graph
+
+    def __init__(self) -> None:
+        self.of_function: FlopsOfFunction = lambda _: None
+
+
+class NodeFlops:
+    """Counts the FLOPs of one node when they are asked for, once; pickled, it is their number."""
+
+    __slots__ = ("_at", "_counter", "_found")
+
+    def __init__(self, counter: FlopsCounter, at: int) -> None:
+        self._counter: FlopsCounter | None = counter
+        self._at = at
+        self._found: float | None = None
+
+    def __call__(self) -> float | None:
+        """Return the FLOPs, None if unknown."""
+        if self._counter is not None:
+            graph = self._counter.graph
+            self._found = node_flops(graph, graph.nodes[self._at], self._counter.of_function)
+            self._counter = None
+        return self._found
+
+    def __reduce__(self) -> tuple[Callable[[float | None], float | None], tuple[float | None]]:
+        return _itself, (self(),)
+
+    def __eq__(self, other: object) -> bool:
+        return self() == (other() if isinstance(other, NodeFlops) else other)
+
+    def __hash__(self) -> int:
+        return hash(self())
+
+
+def _itself(flops: float | None) -> float | None:
+    return flops
 
 
 @lru_cache(maxsize=4096)
@@ -66,7 +105,8 @@ def shape_in(label: str) -> tuple[int, ...] | None:
     return None if found is None else tuple(int(size) for size in re.findall(r"\d+", found[1]))
 
 
-def _flops(graph: Graph, node: Node, of_function: FlopsOfFunction) -> float | None:
+def node_flops(graph: Graph, node: Node, of_function: FlopsOfFunction) -> float | None:
+    """Count the FLOPs of a node from its shape and those of its operands, None if unknown."""
     if node.resolution in (Resolution.PRIM_FUNC, Resolution.FUNCTION):
         return of_function(node.callee)
     if node.resolution is not None:

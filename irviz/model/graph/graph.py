@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NewType, TypeAlias, TypeVar, cast
 
 from irviz.errors import NotFoundError
 from irviz.units import first_names
@@ -109,7 +109,8 @@ class Node(NamedTuple):
             value, and for calls of Relax functions, which the callee's graph tells.
         size: The number of nodes that a group stands for.
         layers: The model's layers that it belongs to; see `model.graph.layers`.
-        flops: Its floating-point operations, None if unknown.
+        work: Its floating-point operations, None if unknown, or a function that counts them: a
+            large graph counts only those that are asked for.
         weights: The parameters that are drawn as lines in it.
         item: The node for the only used element of its value, if that is drawn as part of it.
         group: The title of an expanded layer that has no frame, as this node is all that it holds.
@@ -131,7 +132,7 @@ class Node(NamedTuple):
     access: Access | None = None
     size: int = 1
     layers: tuple[Layer, ...] = ()
-    flops: float | None = 0.0
+    work: object = 0.0
     weights: tuple[Node, ...] = ()
     item: Node | None = None
     group: str = ""
@@ -140,6 +141,11 @@ class Node(NamedTuple):
     def type_label(self) -> str:
         """The label of the type of the node's value."""
         return str(self.type_text)
+
+    @property
+    def flops(self) -> float | None:
+        """Its floating-point operations, None if unknown."""
+        return cast("float | None", self.work() if callable(self.work) else self.work)
 
     @property
     def operation(self) -> tuple[NodeKind, int]:
@@ -208,6 +214,10 @@ class Region(NamedTuple):
     id: str = ""
 
 
+_BY_IDS = ("index", "entering", "leaving", "_has_recursion")
+"""What a graph keeps once it was asked for, as long as its ids and edges are the same."""
+
+
 @dataclass(frozen=True)
 class Graph:
     """A function as nodes and edges, in the order of its source.
@@ -234,11 +244,14 @@ class Graph:
             f"{node_id!r} is not a node of {self.function!r}; its nodes are {known}"
         )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return the fields alone: pickling a node may count its FLOPs, which caches the edges."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
         """Return the graph with its nodes replaced by others of the same ids, in the same order."""
         made = replace(self, nodes=tuple(nodes))
-        for name in ("index", "entering", "leaving", "_has_recursion"):
-            vars(made)[name] = getattr(self, name)  # which need not be made again
+        vars(made).update({name: vars(self)[name] for name in _BY_IDS if name in vars(self)})
         return made
 
     @cached_property

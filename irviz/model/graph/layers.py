@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from string import digits
 
+from irviz.gc_pause import gc_paused
 from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, LayerPart, Node, NodeId, NodeKind
 
 _TENSOR = re.compile(
@@ -84,6 +85,7 @@ _MIN_LAYERS = 3
 """With fewer layers, names of parameters are not taken as structure."""
 
 
+@gc_paused()
 def with_layers(graph: Graph, known: LayersByNode) -> Graph:
     """Return the graph with layers on all nodes: known ones, and inferred ones in between.
 

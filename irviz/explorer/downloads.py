@@ -72,15 +72,17 @@ def file_of(state: State, wanted: Saved) -> File:
 
 
 def file_name(state: State, wanted: Saved) -> str:
-    """Return the name of the file; a script with large arrays is in an archive."""
+    """Return the name of the file: the opened file, the function and the stages.
+
+    A script with large arrays is in an archive.
+    """
     if wanted.format in ("session", "html"):
         return {"session": "session.irviz", "html": "session.html"}[wanted.format]
-    name = f"{state.function or 'module'}-{state.stage_id}"
-    if wanted.format == "python":
-        return f"{name}.py"
-    if state.reference:
-        name = f"{state.function}-{state.reference}-{state.stage_id}"
-    return f"{name}.{wanted.format}"
+    opened = [Path(file).stem for file in sorted(state.session.stages[0].files)[:1]]
+    is_script = wanted.format == "python"
+    stages = [state.stage_id] if is_script else [state.reference, state.stage_id]
+    name = "-".join(filter(None, [*opened, state.function or "module", *stages]))
+    return f"{name}.{'py' if is_script else wanted.format}"
 
 
 def file(name: str, content: bytes) -> File:

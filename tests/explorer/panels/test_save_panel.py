@@ -105,6 +105,15 @@ def test_the_picture_of_the_current_stage_is_saved_in_the_chosen_format(saving):
         assert content.startswith(start)
 
 
+def test_a_picture_of_an_opened_file_has_its_name(desk_class):
+    saving = desk_class(
+        Session(MyModuleStatic).from_file("models/mlp.onnx"), SavePanel, effects=Effects
+    )
+    saving.press("Save picture")
+    name, _ = given(saving)
+    assert name == "mlp-main-0.svg"
+
+
 def test_a_title_stands_above_the_picture_and_moves_nothing_off_it(saving):
     plain = ElementTree.fromstring(given(saving, Saved("svg"))[1])
     options = PictureOptions(title="After <bind>", theme="dark")

@@ -1,0 +1,64 @@
+# The public names: each is imported at its first use, as TVM takes a second to load.
+
+from . import figures as figures
+from .errors import CancelledRunError as CancelledRunError
+from .errors import DrawError as DrawError
+from .errors import InputError as InputError
+from .errors import IrvizError as IrvizError
+from .errors import LimitError as LimitError
+from .errors import LoadError as LoadError
+from .errors import NotFoundError as NotFoundError
+from .errors import NumPyError as NumPyError
+from .errors import RunError as RunError
+from .errors import SaveError as SaveError
+from .errors import StageError as StageError
+from .errors import TransformError as TransformError
+from .errors import UnsupportedOperatorError as UnsupportedOperatorError
+from .errors import UntrustedError as UntrustedError
+from .explorer.explorer import Explorer as Explorer
+from .explorer.explorer import explore as explore
+from .explorer.explorer import record as record
+from .explorer.save_html import save_html as save_html
+from .figures.figure_files import figure as figure
+from .ir.module_to_numpy import NumPyProgram as NumPyProgram
+from .ir.module_to_numpy import to_numpy as to_numpy
+from .model.graph.graph import Graph as Graph
+from .model.runs.array_diff import Tolerance as Tolerance
+from .model.runs.execution_trace import Divergence as Divergence
+from .model.runs.execution_trace import Trace as Trace
+from .model.runs.memory_timeline import MemoryUse as MemoryUse
+from .model.runs.run_result import Comparison as Comparison
+from .model.runs.run_result import RunResult as RunResult
+from .runtime.call_inputs import CallInputs as CallInputs
+from .runtime.run import forget_kernels as forget_kernels
+from .runtime.run_config import RunConfig as RunConfig
+from .session.bisect import Bisection as Bisection
+from .session.bisect import bisect as bisect
+from .session.compare_pipelines import PipelineComparison as PipelineComparison
+from .session.node_history import Blame as Blame
+from .session.node_history import NodeHistory as NodeHistory
+from .session.open_session import diff as diff
+from .session.open_session import draw as draw
+from .session.open_session import graph as graph
+from .session.open_session import load as load
+from .session.reduce_module import Reduction as Reduction
+from .session.reduce_module import reduce as reduce
+from .session.run_stages import DivergenceReport as DivergenceReport
+from .session.session import Session as Session
+from .session.stage_view import ViewState as ViewState
+from .testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
+from .transforms.kernels import library as library
+from .transforms.passes.catalog import register_pass as register_pass
+from .transforms.passes.catalog import register_rewrite as register_rewrite
+from .transforms.recording import Recording as Recording
+from .transforms.stage import Stage as Stage
+from .view.figure import Figure as Figure
+from .view.module_diff import Diff as Diff
+from .view.pass_times import PassTimes as PassTimes
+from .view.run_result_html import ErrorTable as ErrorTable
+from .view.run_result_html import StageTable as StageTable
+from .view.run_result_html import TimingTable as TimingTable
+
+__version__: str
+
+def load_ipython_extension(shell: object) -> None: ...

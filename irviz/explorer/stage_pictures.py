@@ -220,7 +220,7 @@ def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
             groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
             facts += [f"{groups} group{'s' * (groups > 1)}"] if groups else []
         copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
-        facts += [f"equal layers {name}" for name in copies[:_MOST_NAMES]]
+        facts += [f"equal layers {name}" for name in [*dict.fromkeys(copies)][:_MOST_NAMES]]
     return stage.id, stage.label, tuple(facts)
 
 

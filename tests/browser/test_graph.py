@@ -88,6 +88,14 @@ def test_a_node_that_keys_select_from_afar_is_made_large_enough_to_be_read(
     expect(viewer.zoom).to_have_text("82 %")  # as large as what is fitted is at least
 
 
+def test_keys_zoom_before_anything_was_clicked(offline: Any, viewer: Any) -> None:
+    before = viewer.percent
+    offline.page.keyboard.press("-")
+    expect(viewer.zoom).not_to_have_text(f"{before} %")
+    offline.page.keyboard.press("+")
+    expect(viewer.zoom).to_have_text(f"{before} %")
+
+
 def test_nodes_that_a_search_finds_are_outlined_until_it_is_emptied(
     offline: Any, viewer: Any
 ) -> None:

@@ -26,6 +26,7 @@ from irviz.session.session import Session
 from irviz.session.stage_view import ViewState, stage_view
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
+from irviz.view.graph.side_by_side_layout import place_diff
 from irviz.view.svg_primitives import Rect, text_rect
 from irviz.view.theme import THEMES
 from tests.constructs import construct
@@ -228,6 +229,23 @@ def test_long_runs_that_are_unchanged_are_one_node_until_they_are_opened():
     kinds = [[one.kind for one in side.graph.regions] for side in opened.sides]
     assert all(RegionKind.UNCHANGED in each for each in kinds)  # open on both sides
     assert wrong(before, after, Expansion(opened=(str(runs[0].id),))) == []
+
+
+def test_the_group_of_the_first_change_is_open_until_it_is_closed():
+    """LegalizeOps changes every call of a function with too many to be drawn at first."""
+    chance = random.Random(1)
+    before = chain(chance.choices([relax.op.tanh, relax.op.exp, relax.op.sin], k=200))
+    diff = irviz.diff(before, relax.transform.LegalizeOps()(before))
+    (function,) = (one for one in diff.functions if one.nodes)
+    placed = place_diff(function)
+    for side in placed.sides.sides:
+        assert {"lv", "lv1", "lv2"} & set(side.graph.index)
+    opened = next(one.id for one in placed.sides.union.regions if one.kind is RegionKind.PART)
+    closed = place_diff(function, expansion=Expansion(closed=frozenset([opened])))
+    drawn = [{node.id for node in side.graph.nodes} for side in closed.sides.sides]
+    assert all(opened in each for each in drawn)
+    union = place_diff(function, expansion=Expansion(every=False)).sides.union
+    assert all(node.kind is NodeKind.GROUP for node in union.nodes if node.name != "x")
 
 
 def test_layers_that_are_alike_are_compared_once():

@@ -12,7 +12,16 @@ from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.diff.stage_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import INPUT_KINDS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
+from irviz.model.graph.graph import (
+    INPUT_KINDS,
+    OUTPUT,
+    Edge,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    RegionKind,
+)
 from irviz.view.graph.change_marks import (
     ChangeMark,
     SideChanges,
@@ -424,15 +433,42 @@ class PlacedDiff:
         return SideChanges(SideMarks(found, frozenset(unchanged)), edges, {})
 
 
+def _group_of_first_change(
+    sides: SideGraphs, marks: Sequence[SideMarks], expansion: Expansion
+) -> str | None:
+    """Return the collapsed group to expand, None if a change is drawn, or all as was asked for."""
+    marked = [
+        (side.places.get(node.id, node.id), node.kind)
+        for side, each in zip(sides.sides, marks, strict=True)
+        for node in side.graph.nodes
+        if node.id in each.marks
+    ]
+    if expansion.every is not None or any(kind is not NodeKind.GROUP for _, kind in marked):
+        return None
+    groups = {place for place, _ in marked} - {*expansion.opened, *expansion.closed}
+    return next((str(node.id) for node in sides.union.nodes if node.id in groups), None)
+
+
 def place_diff(
     diff: FunctionDiff, direction: str = "up", expansion: Expansion | None = None
 ) -> PlacedDiff:
-    """Lay out the graphs of a function before and after; both must exist."""
+    """Lay out the graphs of a function before and after; both must exist.
+
+    If all changes are in collapsed groups, those around the first one are expanded.
+    """
     before, after = diff.graphs
     assert before is not None
     assert after is not None
-    sides = side_graphs(union_graph((before, after), (diff.nodes,)), expansion)
-    marks = [side_marks(side, diff.nodes, is_before=not at) for at, side in enumerate(sides.sides)]
+    both, expansion = union_graph((before, after), (diff.nodes,)), expansion or Expansion()
+    while True:
+        sides = side_graphs(both, expansion)
+        marks = [
+            side_marks(one, diff.nodes, is_before=not at) for at, one in enumerate(sides.sides)
+        ]
+        hidden = _group_of_first_change(sides, marks, expansion)
+        if hidden is None:
+            break
+        expansion = replace(expansion, opened=(hidden, *expansion.opened))
     if not any(each.marks for each in marks):  # nothing stands out from what is pale
         marks = [each._replace(unchanged=frozenset()) for each in marks]
     widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]

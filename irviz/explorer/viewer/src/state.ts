@@ -65,6 +65,8 @@ export interface State extends Shared {
   readonly hovered: Signal<{ node: string; side: Side }>;
   /** Both pictures are seen through the same viewport; null fits the picture. */
   readonly viewport: Signal<Viewport | null>;
+  /** Zoom the pictures by a factor; null where none is shown. */
+  readonly zoom: Signal<((factor: number) => void) | null>;
   /** A fitted picture is all seen, however small its text is then, and enlarged where it has room. */
   readonly fitsAll: Signal<boolean>;
   readonly layout: ReadonlySignal<Layout>;
@@ -282,6 +284,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     host,
     hovered: signal({ node: "", side: "current" }),
     viewport,
+    zoom: signal(null),
     fitsAll,
     layout,
     choose(wanted) {

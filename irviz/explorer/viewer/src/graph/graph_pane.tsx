@@ -28,6 +28,8 @@ import {
 } from "./viewport";
 import { ZoomBar } from "./zoom_bar";
 
+/** The scale from which on names can be read, as they are enlarged from afar. */
+const NAMED = 0.45;
 const FRAME = 20; // units between the frame of a group and the nodes in it
 
 type Views = Record<Side, PictureView>;
@@ -41,6 +43,13 @@ export function GraphPane({ state }: { state: State }) {
     [state],
   );
   useEffect(() => followScenes(state, views), [state, views]);
+  useEffect(() => {
+    state.zoom.value = (factor) =>
+      (views.current.picture.peek() ? views.current : views.reference).zoom(factor);
+    return () => {
+      state.zoom.value = null;
+    };
+  }, [state, views]);
   useSignalEffect(() => showChange(state, views));
   useSignalEffect(() => {
     views.current.size.value; // a pane that becomes smaller shows less
@@ -175,7 +184,7 @@ function showOpened(state: State, view: PictureView, then: Scene, now: Scene): b
   if (outer.length > 1) {
     // all were opened: what was in the middle may be far away
     const type = state.isLarge.peek() ? LARGE_TYPE : 1;
-    view.move(fit(drawn.frame, view.size.peek(), drawn.start, type, 0));
+    view.move(fit(drawn.frame, view.size.peek(), drawn.start, type, NAMED * type));
     return true;
   }
   const rects = groupRects(now.current, drawn.rects());

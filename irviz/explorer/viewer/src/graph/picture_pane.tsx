@@ -19,17 +19,7 @@ import {
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import { type Pointed, Tooltip } from "./tooltip";
-import {
-  centre,
-  distance,
-  enlarged,
-  isAllVisible,
-  LEGIBLE,
-  pan,
-  reveal,
-  ZOOM_STEP,
-  zoom,
-} from "./viewport";
+import { centre, distance, enlarged, isAllVisible, LEGIBLE, pan, reveal, zoom } from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
 const LARGE = 140; // px of the height of a part that a tooltip does not avoid
@@ -256,9 +246,6 @@ function drive(
     select(own.at(place) ?? "", "key");
   };
   const keys: Record<string, (event: KeyboardEvent) => void> = {
-    "+": () => view.zoom(ZOOM_STEP),
-    "=": () => view.zoom(ZOOM_STEP),
-    "-": () => view.zoom(1 / ZOOM_STEP),
     Home: () => selectAt(0),
     End: () => selectAt(-1),
     Enter({ shiftKey }) {

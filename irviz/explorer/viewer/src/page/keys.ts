@@ -2,6 +2,7 @@
 
 import { goToChange } from "../graph/change_steps";
 import { toggleAll } from "../graph/node_actions";
+import { ZOOM_STEP } from "../graph/viewport";
 import { compareWith, compareWithParent, stepStage } from "../stages/stage_actions";
 import type { State } from "../state";
 
@@ -73,6 +74,8 @@ export const KEYS: readonly Key[] = [
   { keys: ["p"], words: "the change before", run: (state) => goToChange(state, -1) },
   { keys: ["["], words: "back to what was looked at", run: (state) => state.goBack(-1) },
   { keys: ["]"], words: "forward", run: (state) => state.goBack(1) },
+  { keys: ["+", "="], words: "zoom in", run: (state) => state.zoom.peek()?.(ZOOM_STEP) },
+  { keys: ["-"], words: "zoom out", run: (state) => state.zoom.peek()?.(1 / ZOOM_STEP) },
   {
     keys: ["0"],
     words: "fit the graph, as far as text can be read; again: all of it, enlarged",
@@ -131,7 +134,6 @@ export const OTHER_KEYS: readonly { part: string; keys: readonly string[]; words
   { part: "Graph", keys: ["Arrow keys"], words: "go to a node nearby" },
   { part: "Graph", keys: ["Shift+Arrow keys"], words: "move the picture" },
   { part: "Graph", keys: ["Shift+wheel"], words: "move it sideways" },
-  { part: "Graph", keys: ["+", "−"], words: "zoom" },
   { part: "Graph", keys: ["Enter"], words: "open or close a group; go to a called PrimFunc" },
   { part: "Graph", keys: ["Shift+Enter"], words: "close what is around" },
   { part: "Graph", keys: ["Home", "End"], words: "the first node, the last node" },

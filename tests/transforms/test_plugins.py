@@ -16,7 +16,7 @@ def _install(folder: Path, name: str, group: str, code: str) -> None:
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "plugins.txt").write_text(f"[{group}]\nmine = {name}\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\nmine = {name}\n")
 
 
 @pytest.fixture

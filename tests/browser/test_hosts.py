@@ -120,9 +120,9 @@ def test_notebook_7_shows_the_explorer(window: Any, open_lab: Any) -> None:
     """Notebook 7 is an extension of the server that JupyterLab has."""
     write_notebook(open_lab.folder / "explorer.ipynb", EXPLORER)
     window.goto(f"{open_lab.url}/notebooks/explorer.ipynb?token={open_lab.token}")
-    window.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
     expect(window.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached()
-    window.keyboard.press("Shift+Enter")
+    # only now: what is shown while the kernel starts can take the focus
+    window.locator(".jp-Notebook .jp-CodeCell .cm-content").first.press("Shift+Enter")
     viewer = Shown(window, window).wait()
     viewer.node("lv1").click()
     expect(viewer.title).to_have_text("lv1")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.stage_pictures import shown_figure
-from irviz.explorer.state import File, State
+from irviz.explorer.state import File, State, opened_file
 from irviz.session.session import Session
 from irviz.view.figure import Figure, with_highlight, with_title
 from irviz.view.graph.graph_figure import Direction
@@ -78,10 +78,10 @@ def file_name(state: State, wanted: Saved) -> str:
     """
     if wanted.format in ("session", "html"):
         return {"session": "session.irviz", "html": "session.html"}[wanted.format]
-    opened = [Path(file).stem for file in sorted(state.session.stages[0].files)[:1]]
+    opened = Path(opened_file(state.session)).stem
     is_script = wanted.format == "python"
     stages = [state.stage_id] if is_script else [state.reference, state.stage_id]
-    name = "-".join(filter(None, [*opened, state.function or "module", *stages]))
+    name = "-".join(filter(None, [opened, state.function or "module", *stages]))
     return f"{name}.{'py' if is_script else wanted.format}"
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper
+from pathlib import Path
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
@@ -471,6 +472,11 @@ class State:
         wanted = (self.function, stage_id, self.epoch)
         runs = (key for key in keys if isinstance(key, RunKey))
         return any((key.function, key.stage, key.epoch) == wanted for key in runs)
+
+
+def opened_file(session: Session) -> str:
+    """Return the name of the file that the first stage is from, "" for none."""
+    return min((Path(file).name for file in session.stages[0].files), default="")
 
 
 def _without(known: Mapping[str, Value], *names: str) -> dict[str, Value]:

@@ -19,7 +19,7 @@ from irviz.explorer.selected_node import (
 from irviz.explorer.shown_schedule import schedule_data
 from irviz.explorer.stage_pictures import scene, view_or_none
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
-from irviz.explorer.state import Derived, Message, State, derived
+from irviz.explorer.state import Derived, Message, State, derived, opened_file
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import contents, relax_functions
 from irviz.model.graph.graph import Node, NodeId, NodeKind
@@ -108,9 +108,8 @@ _COLOURS: list[schema.ColourChoice] = [
 
 def title(session: Session) -> str:
     """Return the title: the name of the file, or that of the first stage."""
-    files = sorted(Path(name).name for name in session.stages[0].files)
     label = session.stages[0].label
-    return visible(files[0] if files else "IRModule" if label == INITIAL else label)
+    return visible(opened_file(session) or ("IRModule" if label == INITIAL else label))
 
 
 @derived(lambda state: (state.stage.module, _function_changes(state)))

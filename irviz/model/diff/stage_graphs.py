@@ -10,7 +10,6 @@ from irviz.limits import MOST_NODES
 from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.containers import (
     Container,
-    container_tree,
     count_elements,
     group_facts,
     with_parameters,
@@ -69,7 +68,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
 
     Runs of unchanged nodes are one node until they are opened.
     """
-    tree = container_tree(union.graph, folds_calls=False)
+    tree = union.tree
     containers = {one.id: one for one in _with_inner(tree.root)}
     expansion = expansion or Expansion()
     runs = {

@@ -15,6 +15,7 @@ from itertools import product
 
 from irviz.gc_pause import gc_paused
 from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
+from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
@@ -55,6 +56,11 @@ class UnionGraph:
     edges: Sequence[Sequence[Edge]]
     outputs: Sequence[Sequence[NodeId]]
     regions: Sequence[Mapping[int, int]]
+
+    @cached_property
+    def tree(self) -> ContainerTree:
+        """The containers of `graph`, which take long to find in a large one."""
+        return container_tree(self.graph, folds_calls=False)
 
 
 @gc_paused()

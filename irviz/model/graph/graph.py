@@ -214,10 +214,6 @@ class Region(NamedTuple):
     id: str = ""
 
 
-_BY_IDS = ("index", "entering", "leaving", "_has_recursion")
-"""What a graph keeps once it was asked for, as long as its ids and edges are the same."""
-
-
 @dataclass(frozen=True)
 class Graph:
     """A function as nodes and edges, in the order of its source.
@@ -251,7 +247,8 @@ class Graph:
     def with_nodes(self, nodes: Sequence[Node]) -> Graph:
         """Return the graph with its nodes replaced by others of the same ids, in the same order."""
         made = replace(self, nodes=tuple(nodes))
-        vars(made).update({name: vars(self)[name] for name in _BY_IDS if name in vars(self)})
+        for name in ("index", "entering", "leaving", "_has_recursion"):
+            vars(made)[name] = getattr(self, name)  # which need not be made again
         return made
 
     @cached_property

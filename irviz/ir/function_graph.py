@@ -30,7 +30,7 @@ from irviz.ir.expression_labels import (
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
-from irviz.model.graph.flops import FlopsCounter, NodeFlops
+from irviz.model.graph.flops import FlopsCounter, FlopsOfFunction, NodeFlops
 from irviz.model.graph.graph import (
     OUTPUT,
     UNKNOWN,
@@ -82,23 +82,28 @@ class FunctionReading(NamedTuple):
     Attributes:
         constants: The tensor of each constant's node.
         variables: The node of each variable, by the variable's address; also those of constants.
-        flops: What counts the FLOPs of the nodes.
     """
 
     graph: Graph
     constants: Mapping[NodeId, tvm.runtime.Tensor]
     variables: Mapping[int, NodeId]
-    flops: FlopsCounter
 
 
 def read_function(
-    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
+    mod: ir.IRModule,
+    function: str = "main",
+    constant_names: ConstantNames | None = None,
+    flops_of_function: FlopsOfFunction = lambda _: None,
 ) -> FunctionReading:
-    """Return what `extract` returns, and what the nodes are."""
+    """Return what `extract` returns, and what the nodes are.
+
+    `flops_of_function` counts the FLOPs of calls of the module's functions, when they are asked
+    for; by default they are unknown.
+    """
     source = drawable_function(mod, function)
     if isinstance(source, tirx.PrimFunc):
-        return FunctionReading(prim_func_graph(source, function), {}, {}, FlopsCounter())
-    reader = GraphReader(mod, constant_names or {})
+        return FunctionReading(prim_func_graph(source, function), {}, {})
+    reader = GraphReader(mod, constant_names or {}, flops_of_function)
     with gc_paused():
         reader.params(source.params, None)
         reader.blocks(source.body, None, 0)
@@ -111,7 +116,7 @@ def read_function(
         outputs=tuple(node_id for _, node_id in outputs),
         attributes=attributes(source.attrs),
     )
-    return FunctionReading(graph, reader.constants, reader.ids, reader.flops)
+    return FunctionReading(graph, reader.constants, reader.ids)
 
 
 # --- The only reader of Relax bindings: a function becomes nodes, edges and regions --------------
@@ -130,14 +135,16 @@ _WITHOUT_EFFECT = (relax.ShapeExpr, ir.GenericConst, ir.StringImm, ir.GlobalVar,
 class GraphReader:
     """Reads a function from its first line to its last; variables are looked up by address."""
 
-    def __init__(self, mod: ir.IRModule, constant_names: ConstantNames) -> None:
+    def __init__(
+        self, mod: ir.IRModule, constant_names: ConstantNames, flops_of_function: FlopsOfFunction
+    ) -> None:
         self.names = NodeIds()
         self.ids: dict[int, NodeId] = {}
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
         self.regions: list[Region] = []
         self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
-        self.flops = FlopsCounter()
+        self.flops = FlopsCounter(flops_of_function)
         self._constant_names = constant_names
         self._texts = TextCache()
         self._calls = CallReader(mod, self._texts)

@@ -104,10 +104,12 @@ class Reading:
     variables: Mapping[int, NodeId]
 
     def __init__(self, stage: Stage, function: str) -> None:
-        self.graph, self.constants, self.variables, flops = read_function(
-            stage.module, function, stage.constant_names
+        self.graph, self.constants, self.variables = read_function(
+            stage.module,
+            function,
+            stage.constant_names,
+            flops_of_function=lambda name: _flops_of_functions(stage)(name),
         )
-        flops.of_function = lambda name: _flops_of_functions(stage)(name)
         self._registered = {
             node.callee: node.resolution
             for node in self.graph.nodes

@@ -57,13 +57,13 @@ class FlopsCounter:
 
     Attributes:
         graph: The graph, set once it is complete.
-        of_function: Counts those of calls of the module's functions; by default they are unknown.
+        of_function: Counts those of calls of the module's functions.
     """
 
     graph: Graph
 
-    def __init__(self) -> None:
-        self.of_function: FlopsOfFunction = lambda _: None
+    def __init__(self, of_function: FlopsOfFunction) -> None:
+        self.of_function = of_function
 
 
 class NodeFlops:

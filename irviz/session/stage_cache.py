@@ -108,7 +108,7 @@ class Reading:
             stage.module,
             function,
             stage.constant_names,
-            flops_of_function=lambda name: _flops_of_functions(stage)(name),
+            lambda name: _flops_of_functions(stage)(name),
         )
         self._registered = {
             node.callee: node.resolution

@@ -403,6 +403,17 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
     expect(overview).to_be_hidden()
 
 
+def test_the_stage_after_one_that_was_fitted_whole_can_be_read(offline: Any) -> None:
+    viewer = offline.show("made_by(irviz.load(chain(60)), 'LegalizeOps')")
+    overview = viewer.root.locator(".irviz-overview")
+    expect(overview).to_be_visible()
+    viewer.button("Fit", exact=True).click()
+    expect(overview).to_be_hidden()
+    offline.page.keyboard.press("Alt+ArrowLeft")
+    expect(viewer.current_stage).to_contain_text("initial")
+    expect(overview).to_be_visible()
+
+
 def test_the_legend_names_what_is_in_the_picture_and_takes_no_height_from_it(
     offline: Any, viewer: Any
 ) -> None:

@@ -1,5 +1,6 @@
 """Modules that were not made for irviz can be read, printed and drawn."""
 
+import numpy as np
 import pytest
 from tvm import relax
 from tvm.relax.frontend import nn
@@ -166,6 +167,32 @@ def test_a_weight_is_a_line_in_the_operator_that_alone_uses_it():
     chosen = session.view(state=ViewState(choices.open("last.weight")))
     assert chosen.graph["last.weight"].kind is NodeKind.PARAM
     assert "weight (6, 8)" not in lines_of(chosen.graph)
+
+
+def scaled_by_constants(count):
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 8), "float32"))
+    with builder.function("main", [x]):
+        value = x
+        for number in range(count):
+            value = builder.emit(relax.op.add(value, relax.const(np.full(8, number, "float32"))))
+        builder.emit_func_output(value)
+    return builder.get()
+
+
+def test_many_constants_are_weights_and_so_lines_in_the_operators_that_use_them():
+    view, choices = opened(Session(scaled_by_constants(40)))
+    assert set(lines_of(view.graph)) == {"const (8,)"}
+    assert all(node.kind is not NodeKind.CONSTANT for node in view.graph.nodes)
+    constant = next(node.weights[0].id for node in view.graph.nodes if node.weights)
+    chosen = Session(scaled_by_constants(40)).view(state=ViewState(choices.open(constant)))
+    assert chosen.graph[constant].kind is NodeKind.CONSTANT
+
+
+def test_a_few_constants_are_nodes():
+    view, _ = opened(Session(scaled_by_constants(4)))
+    assert not lines_of(view.graph)
+    assert sum(node.kind is NodeKind.CONSTANT for node in view.graph.nodes) == 4
 
 
 def test_a_weight_that_differs_is_drawn_on_both_sides():

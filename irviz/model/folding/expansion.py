@@ -227,7 +227,7 @@ class _NodeBudget:
 
 def _drawn_besides(tree: ContainerTree) -> int:
     """Return how many inputs are drawn; negative if a step is drawn as another name of a value."""
-    if not any(node.layers for node in tree.graph.nodes):
+    if not tree.graph.has_weights:
         return len(tree.graph.nodes) - len(tree.bound.nodes)
     steps = (tree.bound.at.get(one, -1) for one in tree.graph.outputs)
     return -tree.has_layers * sum(tree.bound.renamed(step) is not None for step in steps)

@@ -196,7 +196,7 @@ class _SceneBuilder:
         """Add a step, unless it is another name of a value that is shown."""
         scene = self.scene
         node = scene.bound.nodes[step]
-        is_alone = not self._has_layers or node.id in self._separate
+        is_alone = not scene.bound.graph.has_weights or node.id in self._separate
         made = None if is_alone else scene.bound.renamed(step)
         item = None if made is None else scene.item_at.get(scene.same[made])
         if item is None:
@@ -440,7 +440,7 @@ class LeafPlacement:
         separate: frozenset[str] = frozenset(),
     ) -> None:
         self._scene = scene
-        self._has_weights = any(node.layers for node in scene.bound.graph.nodes)
+        self._has_weights = scene.bound.graph.has_weights
         self.places: dict[NodeId, NodeId] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.held: dict[int, list[Node]] = {}
@@ -507,7 +507,7 @@ class LeafPlacement:
 
         It is if it is a weight, and neither it nor a called function is expanded.
         """
-        is_weight = leaf.kind is NodeKind.PARAM and bool(leaf.layers)
+        is_weight = bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
         is_separate = leaf.id in self._separate or user.id in self._separate
         return is_weight and user.kind in CALL_AND_OPERATOR_KINDS and not is_separate
 

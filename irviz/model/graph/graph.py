@@ -73,6 +73,9 @@ CALL_KINDS = (
 CALL_AND_OPERATOR_KINDS = (*CALL_KINDS, NodeKind.OPERATOR)
 
 
+_FEW_CONSTANTS = 16
+
+
 class Resolution(Enum):
     """The kind of function that the name of a callee refers to when the module runs."""
 
@@ -265,6 +268,17 @@ class Graph:
     def leaving(self) -> Mapping[NodeId, Sequence[Edge]]:
         """The outgoing edges of each node, in order; nodes without any are absent."""
         return grouped((edge.source, edge) for edge in self.edges)
+
+    @cached_property
+    def has_weights(self) -> bool:
+        """Whether weights are known, and so drawn in the calls that use them.
+
+        A model that was imported says which layer they are of, or has them as constants; a few
+        constants are worth a node each.
+        """
+        constants = sum(node.kind is NodeKind.CONSTANT for node in self.nodes)
+        known = any(node.layers or node.weights for node in self.nodes)
+        return known or constants > _FEW_CONSTANTS
 
     @cached_property
     def _has_recursion(self) -> bool:

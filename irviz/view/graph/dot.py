@@ -95,7 +95,7 @@ def to_dot(
     """
     if direction not in RANKDIRS:
         raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(RANKDIRS)}")
-    spaces = _NARROW_SPACES if any(one.layers for one in graph.nodes) else _WIDE_SPACES
+    spaces = _NARROW_SPACES if graph.has_weights else _WIDE_SPACES
     outlet, inlet, labelloc = ("n", "s", "b") if direction == "up" else ("s", "n", "t")
     source = graphviz.Digraph(
         graph_attr={
@@ -175,12 +175,12 @@ def _names(graph: Graph) -> dict[NodeId, str]:
 
 
 def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
-    """Pair each input of a model with layers with the nodes in frames that its paths reach first.
+    """Pair each input of a model with the nodes in frames that its paths reach first.
 
     An invisible edge between the two places the input below the frames instead of beside them,
     which would widen the picture.
     """
-    if not any(node.layers for node in graph.nodes):
+    if not graph.has_weights:
         return []
     inputs = [n.id for n in graph.nodes if n.region is None and n.kind in INPUT_KINDS]
     first = [

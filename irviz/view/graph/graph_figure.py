@@ -27,6 +27,7 @@ from irviz.view.graph.layout import (
     within_frames,
     without_mirrored_routes,
     without_needless_crossings,
+    without_slants,
 )
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
@@ -480,6 +481,7 @@ def place_graph(
                 if is_strict:
                     layout = around_boxes(layout, given, direction)
                 layout = in_lanes(layout, given, direction, _fused(graph))
+                layout = without_slants(layout, given)
                 return PlacedGraph(graph, direction, dot, layout)
             else:
                 why = "is incomplete"

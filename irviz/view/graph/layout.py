@@ -236,6 +236,28 @@ def in_lanes(
     return replace(layout, routes=routes)
 
 
+def without_slants(layout: Layout, given: LayoutInput) -> Layout:
+    """Make almost vertical routes vertical, by moving their tips aside where no other tip is."""
+    rects, routes = _rects(layout, given.sizes), dict(layout.routes)
+    entering: dict[str, list[str]] = {}
+    for name, _, target, _ in given.edges:
+        if name in routes:
+            entering.setdefault(target, []).append(name)
+    for target, names in entering.items():
+        left, right = rects[target].left + _BEND, rects[target].right - _BEND
+        for name in names:
+            one = routes[name]
+            x, (tip, y) = one.points[0][0], one.tip
+            others = [routes[other].tip[0] for other in names if other != name]
+            if (
+                left <= x <= right
+                and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
+                and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
+            ):
+                routes[name] = Route(tuple((x, along) for _, along in one.points), (x, y))
+    return replace(layout, routes=routes)
+
+
 def _lanes(
     known: Route,
     sampled: NDArray[np.float64],
@@ -385,6 +407,8 @@ _MOST_LANES = 6
 """The most lanes that are tried for a route."""
 _FAR_ASIDE = 3.0
 """How much farther aside than ahead a route leads that is no good curve."""
+_SLANT = 12.0
+"""By how many px a line leans at most that looks badly drawn."""
 _TITLE = 14.0
 """The height of a frame's title."""
 _STRAIGHT = 0.35

@@ -116,7 +116,7 @@ def _weight(leaf: Node) -> str:
     layer = leaf.layers[0] if leaf.layers else ()  # of two stages one may know no layers
     around = re.escape(layer_name(layer)).replace(r"\.", "[._]")
     name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
-    return f"{name} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
+    return f"{name or title(leaf)} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
 
 
 def _call(node: Node) -> str:

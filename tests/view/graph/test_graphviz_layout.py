@@ -22,6 +22,7 @@ from irviz.view.graph.layout import (
     lay_out,
     read_layout,
     within_frames,
+    without_slants,
 )
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.svg_primitives import Rect, Size
@@ -249,6 +250,27 @@ def test_a_box_is_found_on_a_route_of_thousands_of_pixels():
     given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
     points = around_boxes(layout, given, "up").routes["e0"].points
     assert max(x for x, _ in points) > 70 or min(x for x, _ in points) < 30
+
+
+def test_a_line_that_leans_a_little_is_vertical_where_no_other_arrow_is():
+    places = {"a": (50.0, 95.0), "b": (90.0, 95.0), "c": (55.0, 5.0)}
+    given = LayoutInput(
+        {"a": Size(30, 10), "b": Size(30, 10), "c": Size(60, 10)},
+        [("e0", "a", "c", 0.4), ("e1", "b", "c", 0.75)],
+        {},
+    )
+    leaning = Route(((50, 90), (50, 60), (49, 40), (49, 17)), (49, 10))
+    aside = Route(((90, 90), (90, 60), (70, 40), (70, 17)), (70, 10))
+
+    def drawn(other):
+        found = without_slants(Layout(120, 100, places, {}, {"e0": leaning, "e1": other}), given)
+        return [found.routes[name] for name in ("e0", "e1")]
+
+    first, second = drawn(aside)
+    assert {x for x, _ in (*first.points, first.tip)} == {50}
+    assert second == aside
+    near = replace(aside, tip=(52, 10))
+    assert drawn(near) == [leaning, near]
 
 
 WAVE = ((20.0, 90.0), (20.0, 70.0), (200.0, 90.0), (200.0, 67.0))

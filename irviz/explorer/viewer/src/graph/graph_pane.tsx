@@ -146,6 +146,8 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   const pane = views[before.side].size.peek();
   const seen = seenOf(state, before.picture, pane);
   const isOther = then.key !== now.key;
+  if (isOther && state.fitsAll.peek() && fittedOf(state, after.picture, pane).scale < NAMED)
+    state.fitsAll.value = false; // too much to be seen at once, which was not asked for
   const fits = state.wantsFit.peek() || (isOther && !viewport && state.fitsAll.peek());
   const shownOf = ({ scene, picture }: Looked) => ({
     ...scene,

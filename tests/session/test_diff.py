@@ -300,6 +300,16 @@ def test_a_call_that_became_an_allocation_and_a_call_is_split():
     assert {change for change, _, _ in found} == {NodeChange.SPLIT}
 
 
+def test_all_that_a_call_of_several_results_writes_is_of_that_call(modules):
+    session = Session(modules.TwoOutputs, isolate=False)
+    for name in ("ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite"):
+        session = session.apply(name)
+    for diff in (session.diff("2", "3"), session.diff("3", "2")):
+        (found,) = changed(diff)
+        both, parts = sorted(found[1:], key=len)
+        assert (both, parts) == (("both",), ("alloc", "alloc1", "_", "both"))
+
+
 def test_inserted_casts_are_added_and_operators_beside_them_are_not():
     session = Session(MyModuleHighLevel, isolate=False).apply("ToMixedPrecision")
     diff = session.diff("0")

@@ -180,8 +180,7 @@ class LoweredMatching:
         for mine, theirs, is_back in sides:
             if len(mine.partners) == len(mine.graph.nodes):
                 continue
-            names = [node.id for node in mine.graph.nodes if mine.origins.is_name(node.id)]
-            for node_id in filter(mine.partners.__contains__, names):
+            for node_id in [node.id for node in mine.graph.nodes if node.id in mine.partners]:
                 partner = mine.partners[node_id]
                 for one in _further_names(mine, theirs, node_id, partner):
                     mine.members.add(one)
@@ -395,12 +394,16 @@ def _region(
 def _further_names(
     mine: LoweredSide, theirs: LoweredSide, node_id: NodeId, partner: NodeId
 ) -> Sequence[NodeId]:
-    """Return the free nodes that have the value of a matched node, if the partner has no others."""
-    computing = mine.origins.computing(node_id)
-    if theirs.origins.is_name(partner) or computing in mine.partners:
-        return ()
-    names = mine.origins.names(computing)
-    return [one for one in names if one not in mine.partners and one not in mine.members]
+    """Return the free nodes that have the value of a matched node, if the partner has no others.
+
+    Of a call with several results these are the buffers, too.
+    """
+    computing, found = mine.origins.computing(node_id), list[NodeId]()
+    if mine.origins.is_name(node_id) and not theirs.origins.is_name(partner):
+        found += mine.origins.names(computing) if computing not in mine.partners else ()
+    if not theirs.origins.buffers(theirs.origins.computing(partner)):
+        found += mine.origins.buffers(computing)
+    return [one for one in found if one not in mine.partners and one not in mine.members]
 
 
 # --- Where the values of a graph are computed, seen through names, buffers, casts and layouts ----
@@ -505,6 +508,11 @@ class ValueOrigins:
             self._items.update((one, (at, call.id)) for at, one in written.items())
         if buffers:
             self._written[call.id] = written
+
+    def buffers(self, node_id: NodeId) -> Sequence[NodeId]:
+        """Return the buffers that a call writes, if it writes several."""
+        written = self._written.get(node_id, {})
+        return [*written.values()] if len(written) > 1 else ()
 
     def computing(self, node_id: NodeId) -> NodeId:
         """Return the node that computes a value, which may have several names."""

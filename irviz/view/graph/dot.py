@@ -183,13 +183,13 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     if not graph.has_weights:
         return []
     inputs = [n.id for n in graph.nodes if n.region is None and n.kind in INPUT_KINDS]
+    entering = (
+        (n, [e for e in graph.entering.get(n.id, ()) if not e.is_carried]) for n in graph.nodes
+    )
     first = [
         node.id
-        for node in graph.nodes
-        if node.region is not None
-        and all(
-            edge.is_carried or edge.source in inputs for edge in graph.entering.get(node.id, ())
-        )
+        for node, edges in entering
+        if node.region is not None and edges and all(edge.source in inputs for edge in edges)
     ]
     return [*product(inputs, first)]
 

@@ -26,7 +26,7 @@ from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
 from irviz.view.diff_text import diff_text
 from irviz.view.figure import Figure
-from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_marks, draw_sign, signs_of
+from irviz.view.graph.change_marks import LEGEND, SideChanges, draw_sign, signs_of
 from irviz.view.graph.graph_figure import Direction, PlacedGraph, draw_scene
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.side_by_side_layout import PlacedDiff, place_diff
@@ -221,10 +221,8 @@ class _Painter:
 
     def _side(self, group: ElementTree.Element, placed: PlacedGraph, changes: SideChanges) -> None:
         scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
-        pale, edges = changes.nodes.unchanged, changes.edges
-        self.signs.update(_EDGE_SIGNS[kind] for kind in edges.values() if kind)
-        draw_scene(group, placed.graph, scene, self.theme, dimmed=pale, edge_changes=edges)
-        draw_marks(group, scene, changes, self.theme)
+        self.signs.update(_EDGE_SIGNS[kind] for kind in changes.edges.values() if kind)
+        draw_scene(group, placed.graph, scene, self.theme, changes=changes)
 
     def _overlay(self, diff: PlacedDiff) -> None:
         """Draw both stages in one picture: removed nodes as before, all others as after."""

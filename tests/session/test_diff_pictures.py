@@ -411,7 +411,9 @@ def test_names_are_escaped():
 
 def test_in_one_picture_a_mark_covers_neither_a_name_nor_the_number_of_an_effect(session):
     mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
-    for diff in (irviz.diff(MyModuleHighLevel, mixed), session.diff("5", "6")):
+    plain = chain([relax.op.nn.log_softmax] * 3)
+    lowered = irviz.diff(plain, relax.transform.LegalizeOps()(plain))
+    for diff in (irviz.diff(MyModuleHighLevel, mixed), session.diff("5", "6"), lowered):
         assert covered(diff.figure(overlay=True)) == covered(diff.figure()) == []
 
 

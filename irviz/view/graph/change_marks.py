@@ -78,7 +78,8 @@ class SideChanges(NamedTuple):
 
     Attributes:
         nodes: The marks of nodes.
-        edges: What became of the edges, as in `draw_scene`.
+        edges: What became of edges by their index, with those to the output behind the others: a
+            key of `Theme.changes`, or "" for an edge that is drawn pale.
         contents: What the nodes that fill a frame were made of, or became.
     """
 

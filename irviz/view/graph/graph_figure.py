@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
-from irviz.view.graph.change_marks import SideChanges, draw_marks
+from irviz.view.graph.change_marks import SideChanges, draw_marks, reserved_width
 from irviz.view.graph.dot import layout_input, to_dot
 from irviz.view.graph.layout import (
     LAYOUT_SECONDS,
@@ -81,12 +81,7 @@ def graph_svg(
         size, "overlaid" if overlay else "", f"graph of {graph.function}", theme
     )
     picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
-    if changes is None:
-        draw_scene(picture, graph, scene, theme, overlay, dimmed)
-    else:
-        pale = changes.nodes.unchanged.union(dimmed)
-        draw_scene(picture, graph, scene, theme, overlay, pale, changes.edges)
-        draw_marks(picture, scene, changes, theme)
+    draw_scene(picture, graph, scene, theme, overlay, dimmed, changes)
     if overlay:
         bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
@@ -107,29 +102,23 @@ def draw_scene(
     theme: Theme,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
-    edge_changes: Mapping[int, str] | None = None,
+    changes: SideChanges | None = None,
 ) -> None:
-    """Draw a graph into a picture; the arguments are those of `draw_graph`.
-
-    Args:
-        edge_changes: What became of edges by their index, with those to the output behind the
-            others: a key of `Theme.changes`, or "" for an edge that is drawn pale. By default the
-            edges of the values of pale nodes are.
-    """
-    pale = frozenset(dimmed)
+    """Draw a graph into a picture; the arguments are those of `draw_graph`."""
+    pale = changes.nodes.unchanged.union(dimmed) if changes else frozenset(dimmed)
+    marks = changes.nodes.marks if changes else {}
     for index, frame in scene.frames.items():
         draw_cluster(picture, frame, graph.regions[index], theme)
     for number, (edge, route) in enumerate(scene.edges):
         change = (
-            ("" if edge.source in pale else None)
-            if edge_changes is None
-            else (edge_changes.get(number))
+            ("" if edge.source in pale else None) if changes is None else changes.edges.get(number)
         )
         colours = replace(theme, line=theme.changes[change]) if change else theme
         is_removed = change == "removed"
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
-    _draw_nodes(picture, graph, scene, theme, overlay, pale)
+    beside = {one: reserved_width(mark) for one, mark in marks.items()}
+    _draw_nodes(picture, graph, scene, theme, overlay, pale, beside)
     for index, frame in scene.frames.items():  # above the edges that cross the titles
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
@@ -140,6 +129,8 @@ def draw_scene(
             svg.add_tooltip(group, whole)
     if scene.output:
         draw_output(picture, scene.output, theme)
+    if changes:
+        draw_marks(picture, scene, changes, theme)
 
 
 def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
@@ -158,6 +149,7 @@ def _draw_nodes(
     theme: Theme,
     overlay: Overlay | None,
     pale: Collection[str],
+    beside: Mapping[NodeId, float],
 ) -> None:
     """Draw each node below the label of its value, and with its markers."""
     effects = effect_numbers(graph)
@@ -167,7 +159,7 @@ def _draw_nodes(
             value = draw_value_label(picture, node, outlet, theme, scene.outward)
             _dim(value, is_pale=node.id in pale)
         rect, mark = scene.shapes[node.id], overlay.marks.get(node.id) if overlay else None
-        group = draw_node(picture, node, rect, theme, overlay)
+        group = draw_node(picture, node, rect, theme, overlay, beside.get(node.id, 0.0))
         _dim(group, is_pale=node.id in pale)
         if node.id in effects:
             draw_effect_number(group, effects[node.id], rect, theme)

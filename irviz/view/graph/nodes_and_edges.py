@@ -34,6 +34,7 @@ from irviz.view.theme import NodeShape, Theme, node_style
 VALUE_HEIGHT = 20.0
 """The height of the space at a node's outlet for the label of its value."""
 _VALUE_MARGIN = 10.0
+_TEXT_MARGIN = 14.0
 _MIN_CELL_WIDTH = 5
 _CELL_WIDTH = 28
 """The distance between two edges that enter a node, where the node is wide enough."""
@@ -90,22 +91,27 @@ def entries(graph: Graph) -> Entries:
     return Entries(cells, counts, middles)
 
 
-def shape_size(node: Node, cells: int) -> Size:
-    """Return the size of a node's shape, wide enough for its edges to enter side by side."""
+def shape_size(node: Node, cells: int, beside: float = 0.0) -> Size:
+    """Return the size of a node's shape, wide enough for its edges to enter side by side.
+
+    `beside` is the width of what is drawn at the left of its texts.
+    """
     title_width = svg.text_width(node_labels.title(node), node_labels.NAME_SIZE)
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
-    lines = node_labels.lines(node)
-    label_width = max(
-        [title_width, *(svg.text_width(line, node_labels.NOTE_SIZE) for line in lines)]
-    )
-    beside = 28 if node.is_pure else 48  # with the number of an effect
-    width = max(72.0, label_width + beside, value_width(node))
+    spare = 2 * _TEXT_MARGIN if node.is_pure else 48  # with the number of an effect
+    width = max(72.0, beside + _text_width(node) + spare, value_width(node))
     width = max(math.ceil(width) if cells else width, cells * _MIN_CELL_WIDTH)
-    return Size(width, 30.0 + 12.0 * len(lines))
+    return Size(width, 30.0 + 12.0 * len(node_labels.lines(node)))
+
+
+def _text_width(node: Node) -> float:
+    """Return the width of the title and the lines below it."""
+    notes = (svg.text_width(line, node_labels.NOTE_SIZE) for line in node_labels.lines(node))
+    return max([svg.text_width(node_labels.title(node), node_labels.NAME_SIZE), *notes])
 
 
 def layout_size(node: Node, cells: int) -> Size:
@@ -185,11 +191,17 @@ _IMPURE_CONTAINERS = (NodeKind.IF, NodeKind.GROUP)
 
 
 def draw_node(
-    parent: ElementTree.Element, node: Node, rect: Rect, theme: Theme, overlay: Overlay | None
+    parent: ElementTree.Element,
+    node: Node,
+    rect: Rect,
+    theme: Theme,
+    overlay: Overlay | None,
+    beside: float = 0.0,
 ) -> ElementTree.Element:
     """Draw a node's shape, title and note; return the group.
 
-    An overlay replaces the colour of the shape, so that colour has only one meaning.
+    The texts are in the middle, or farther right for what is `beside` them. An overlay replaces the
+    colour of the shape, so that colour has only one meaning.
     """
     classes = ["node", node.kind.value, *([node.resolution.value] if node.resolution else [])]
     mark = overlay.marks.get(node.id) if overlay else None
@@ -212,6 +224,8 @@ def draw_node(
     add_shape(group, style.shape, rect, **lines)
     notes = node_labels.lines(node)
     x, y = rect.centre
+    if beside and node.kind not in INPUT_KINDS:
+        x = max(x, rect.left + beside + _TEXT_MARGIN + _text_width(node) / 2)
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = node_labels.title(node), node_labels.NAME_SIZE
     svg.add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")

@@ -88,9 +88,9 @@ def place_sides(
     for side, more in zip(sides.sides, widths, strict=True):
         for one, place in side.places.items():
             node, cells = side.graph[one], counts[place]
-            extra = 0.0 if node.kind in INPUT_KINDS else 2 * more.get(one, 0.0)
-            shapes[place] = _largest(shapes.get(place), shape_size(node, cells), extra)
-            sizes[place] = _largest(sizes.get(place), layout_size(node, cells), 0.0)
+            shape = shape_size(node, cells, more.get(one, 0.0))
+            shapes[place] = _largest(shapes.get(place), shape)
+            sizes[place] = _largest(sizes.get(place), layout_size(node, cells))
     for place, shape in shapes.items():
         shapes[place] = Size(math.ceil(shape.width), shape.height)  # a table of whole pixels
         size = sizes[place]
@@ -107,9 +107,9 @@ def place_sides(
     return placed, [_side(placed, side, shapes, sizes, every) for side in sides.sides]
 
 
-def _largest(known: Size | None, size: Size, extra: float) -> Size:
+def _largest(known: Size | None, size: Size) -> Size:
     width, height = known or (0.0, 0.0)
-    return Size(max(width, size.width + extra), max(height, size.height))
+    return Size(max(width, size.width), max(height, size.height))
 
 
 def _side(

@@ -26,7 +26,7 @@ from irviz.session.session import Session
 from irviz.session.stage_view import ViewState, stage_view
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
-from irviz.view.graph.side_by_side_layout import place_diff
+from irviz.view.graph.side_by_side_layout import place_diff, place_sides
 from irviz.view.svg_primitives import Rect, text_rect
 from irviz.view.theme import THEMES
 from tests.constructs import construct
@@ -246,6 +246,24 @@ def test_the_group_of_the_first_change_is_open_until_it_is_closed():
     assert all(opened in each for each in drawn)
     union = place_diff(function, expansion=Expansion(every=False)).sides.union
     assert all(node.kind is NodeKind.GROUP for node in union.nodes if node.name != "x")
+
+
+def test_what_a_call_became_is_drawn_above_its_operands():
+    """Its buffer needs none, and would be in their row, which the call in its place covers."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((6, 16), "float32"))
+    with builder.function("main", [x]):
+        y = builder.emit(relax.op.call_pure_packed("a_copy", x, ty_args=x.ty))
+        rows = [builder.emit(relax.op.strided_slice(y, [0], [at], [at + 1])) for at in range(6)]
+        builder.emit_func_output(builder.emit(relax.op.concat(rows, 0)))
+    lowered = relax.transform.LegalizeOps()(builder.get())
+    diff = irviz.diff(lowered, relax.transform.CallTIRRewrite()(lowered))
+    (function,) = (one for one in diff.functions if one.nodes)
+    sides = side_graphs(union_graph(function.graphs, (function.nodes,)))
+    for placed in place_sides(sides)[1]:
+        boxes = SceneGeometry(placed.graph, placed.layout, placed.direction).shapes
+        for edge in placed.graph.edges:
+            assert boxes[edge.target].bottom < boxes[edge.source].top
 
 
 def test_layers_that_are_alike_are_compared_once():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from types import MappingProxyType
 
@@ -125,7 +125,7 @@ def to_dot(
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[own:]:
         source.edge(start, end, id=name)
-    for index, (first, user) in enumerate(_below_frames(graph)):
+    for index, (first, user) in enumerate((*_below_frames(graph), *_below_fused(graph))):
         source.edge(names[first], names[user], id=f"i{index}", style="invis")
     return str(source.source)
 
@@ -192,6 +192,23 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
         if node.region is not None and edges and all(edge.source in inputs for edge in edges)
     ]
     return [*product(inputs, first)]
+
+
+def _below_fused(graph: Graph) -> Iterator[tuple[NodeId, NodeId]]:
+    """Pair what is used in the place of one node of another stage with what else begins there.
+
+    That node fills the place, so that all of it must be above the node's operands.
+    """
+    of_node = {index for index, one in enumerate(graph.regions) if one.kind is RegionKind.FUSED}
+    first: dict[int, list[NodeId]] = {}
+    for node in graph.nodes:
+        users = [graph[edge.target].region for edge in graph.leaving.get(node.id, ())]
+        if node.region in of_node and node.id not in graph.entering and {*users} <= {node.region}:
+            first.setdefault(node.region, []).append(node.id)
+    for edge in graph.edges:
+        region = graph[edge.target].region
+        if region in first and graph[edge.source].region != region and not edge.is_carried:
+            yield from ((edge.source, one) for one in first[region])
 
 
 def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:

@@ -273,12 +273,12 @@ class Graph:
     def has_weights(self) -> bool:
         """Whether weights are known, and so drawn in the calls that use them.
 
-        A model that was imported says which layer they are of, or has them as constants; a few
+        A model that was imported says which layer they are of, or has most as constants; a few
         constants are worth a node each.
         """
-        constants = sum(node.kind is NodeKind.CONSTANT for node in self.nodes)
-        known = any(node.layers or node.weights for node in self.nodes)
-        return known or constants > _FEW_CONSTANTS
+        kinds = [node.kind for node in self.nodes]
+        most = kinds.count(NodeKind.CONSTANT) > max(_FEW_CONSTANTS, kinds.count(NodeKind.PARAM))
+        return most or any(node.layers or node.weights for node in self.nodes)
 
     @cached_property
     def _has_recursion(self) -> bool:

@@ -184,7 +184,7 @@ def around_boxes(layout: Layout, given: LayoutInput, direction: str = "up") -> L
 def in_lanes(
     layout: Layout, given: LayoutInput, direction: str = "up", fixed: Collection[str] = frozenset()
 ) -> Layout:
-    """Let routes beside several boxes, and those that lead far aside, run straight there.
+    """Let routes beside several boxes, and those that lead aside, run straight there.
 
     Graphviz draws them as waves. A route stays as it is where a straight one would meet a box, more
     routes, a straight route from another node, or a frame around neither of its ends, and at the
@@ -231,7 +231,11 @@ def in_lanes(
             if crossings(points, source) <= fewest:
                 routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
                 low[at], high[at] = points.min(0), points.max(0)
-                taken += [(source, _way(*pair, _BEND)) for pair in pairwise(corners)]
+                spaces = (_way(*pair, _BEND) for pair in pairwise(corners))
+                taken += [
+                    (source, one._replace(top=one.top - _BEND, bottom=one.bottom + _BEND))
+                    for one in spaces
+                ]
                 break
     return replace(layout, routes=routes)
 
@@ -270,8 +274,7 @@ def _lanes(
     With each comes the distance from boxes that it must have.
     """
     start, end = known.points[0], (known.tip[0], known.points[-1][1])
-    aside, ahead = abs(end[0] - start[0]), (end[1] - start[1]) * flow
-    if ahead <= 0:
+    if (end[1] - start[1]) * flow <= 0:
         return
     if len(known.points) >= _LONG:
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
@@ -280,12 +283,12 @@ def _lanes(
         found = _free_lanes(boxes, [one.rect for one in frames], rows, middle, (start[0], end[0]))
         for clear, x in product(_CLEAR, found):
             yield [(start[0], above), (x, above), (x, below), (end[0], below)], clear
-    elif aside > _FAR_ASIDE * ahead:
+    elif start[0] != end[0]:
         left, right = sorted((start[0], end[0]))
         across = [one for one in frames if one.rect.left < right and one.rect.right > left]
         lines = [y for one in across for y in one.rect[1::2]]
         titles = [_title_of(one) for one in across]
-        for tenth in (5, 4, 6, 2, 8):
+        for tenth in (5, 4, 6, 3, 7, 2, 8, 1, 9):
             y = start[1] + tenth / 10 * (end[1] - start[1])
             way = _way((left, y), (right, y), 0)
             if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
@@ -405,8 +408,6 @@ _CLEAR = 8.0, 4.0
 """The distances of a lane from boxes, the best one and the least."""
 _MOST_LANES = 6
 """The most lanes that are tried for a route."""
-_FAR_ASIDE = 3.0
-"""How much farther aside than ahead a route leads that is no good curve."""
 _SLANT = 12.0
 """By how many px a line leans at most that looks badly drawn."""
 _TITLE = 14.0

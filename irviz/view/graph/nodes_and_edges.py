@@ -33,6 +33,7 @@ from irviz.view.theme import NodeShape, Theme, node_style
 
 VALUE_HEIGHT = 20.0
 """The height of the space at a node's outlet for the label of its value."""
+_LINE_END = 4.0
 _VALUE_MARGIN = 10.0
 _TEXT_MARGIN = 14.0
 _MIN_CELL_WIDTH = 5
@@ -268,7 +269,10 @@ def draw_value_label(
     `outward` is 1 where edges leave downwards, -1 where they leave upwards.
     """
     group = svg.add(parent, "g", "value", data_node=node.id)
-    position = _value_label_position(outlet, outward)
+    position, (x, y) = _value_label_position(outlet, outward), outlet
+    ends = ((0.0, _LINE_END), (VALUE_HEIGHT - _LINE_END, VALUE_HEIGHT))
+    line = [part for a, b in ends for part in ("M", x, y + outward * a, "V", y + outward * b)]
+    svg.add(group, "path", "line", d=svg.path(*line), stroke=theme.line, stroke_width=1.2)
     svg.add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
     return group
 

@@ -341,9 +341,9 @@ class _Panel:
             name, size = NodeId(group.get("data-node", "")), node_labels.VALUE_SIZE
             if group.get("class") != "value" or name not in self.labels:
                 continue
-            (text,), out = group, self.scene.outward
-            x, y = self.scene.outlet(name)
-            group.remove(text)
+            (x, y), out = self.scene.outlet(name), self.scene.outward
+            for part in list(group):
+                group.remove(part)
             line = svg.path("M", x, y, "v", out * _LINE)
             svg.add(group, "path", d=line, stroke=self.theme.line, stroke_width=1.2)
             rect, base = self.labels[name], y + out * _LABEL_MIDDLE + 4

@@ -215,7 +215,9 @@ def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
         return "", "", ()
     facts: list[str] = []
     if view is not None:
-        if view.count != view.size:
+        if view.count == view.size:
+            facts.append(f"{view.size:,} nodes")
+        else:
             facts.append(f"{view.count:,} of {view.size:,} nodes")
             groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
             facts += [f"{groups} group{'s' * (groups > 1)}"] if groups else []

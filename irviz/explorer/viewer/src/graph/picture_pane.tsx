@@ -169,7 +169,14 @@ function drive(
     marks.value?.outline("pulse", change?.[side] ?? []);
   });
   run(() => marks.value?.outline("new", view.fresh.value));
-  run(() => marks.value?.outline("found", side === "current" ? state.hits.value : []));
+  run(() => {
+    const { node } = state.selection.value; // which has an outline of its own
+    const hits = side === "current" ? state.hits.value : [];
+    marks.value?.outline(
+      "found",
+      hits.filter((id) => id !== node),
+    );
+  });
   run(() => marks.value?.outline("preview", side === "current" ? state.marked.value : []));
   let known = state.selection.peek(); // what was selected before is not gone to
   let isAwaited = false; // selected, and not shown yet: it may be in the next picture

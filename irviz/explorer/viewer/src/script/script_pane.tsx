@@ -285,6 +285,7 @@ export function ScriptPane({ state }: { state: State }) {
 
   const { current: shown, reference: compared } = state.scripts.value;
   const count = editor.value?.stretches.length ?? 0;
+  const names = current.value?.functions.map(({ name }) => name) ?? [];
   return (
     <section class="irviz-script" aria-label="TVMScript" ref={root} {...KEYS_STAY}>
       <header class="irviz-script-header">
@@ -327,10 +328,13 @@ export function ScriptPane({ state }: { state: State }) {
               class="irviz-field"
               aria-label="Function"
               title="Go to a function"
-              value={shownFunction.value}
+              value={names.includes(shownFunction.value) ? shownFunction.value : ""}
               onChange={(event) => goTo(event.currentTarget.value)}
             >
-              {current.value?.functions.map(({ name }) => (
+              <option value="" hidden>
+                functions
+              </option>
+              {names.map((name) => (
                 <option key={name} value={name}>
                   {name}
                 </option>

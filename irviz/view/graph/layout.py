@@ -204,7 +204,8 @@ def in_lanes(
 
     def crossings(way: NDArray[np.float64], source: str) -> int:
         is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
-        return sum(_times_crossed(way, sampled[at]) for at in np.flatnonzero(is_near))
+        others = [sampled[at] for at in np.flatnonzero(is_near)]
+        return _segments_crossed(way, others) if others else 0
 
     def in_the_way(*ends: str) -> NDArray[np.float64]:
         left, top, right, bottom = outlines.T
@@ -373,8 +374,14 @@ def _crossings(one: Route, two: Route) -> int:
 def _times_crossed(first: NDArray[np.float64], second: NDArray[np.float64]) -> int:
     if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
         return 0
-    start, other = first[:-1, None], second[None, :-1]
-    way, other_way = first[1:, None] - start, second[None, 1:] - other
+    return _segments_crossed(first, [second])
+
+
+def _segments_crossed(line: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> int:
+    """Return how often a line of several segments crosses others, all at once."""
+    start, way = line[:-1, None], line[1:, None] - line[:-1, None]
+    other = np.vstack([one[:-1] for one in others])[None]
+    other_way = np.vstack([one[1:] for one in others])[None] - other
     gap = other - start
     turn = _turn(way, other_way)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -72,8 +72,8 @@ CALL_KINDS = (
 """Calls of functions, which operators are not."""
 CALL_AND_OPERATOR_KINDS = (*CALL_KINDS, NodeKind.OPERATOR)
 
-
 _FEW_CONSTANTS = 16
+"""The most constants of a function that are drawn as nodes."""
 
 
 class Resolution(Enum):

@@ -34,6 +34,7 @@ from irviz.view.theme import NodeShape, Theme, node_style
 VALUE_HEIGHT = 20.0
 """The height of the space at a node's outlet for the label of its value."""
 _LINE_END = 4.0
+"""How far a line leads into that space from both sides."""
 _VALUE_MARGIN = 10.0
 _TEXT_MARGIN = 14.0
 _MIN_CELL_WIDTH = 5

@@ -248,7 +248,7 @@ def _answer(process: Server) -> dict[str, str]:
 
 # --- A running irviz forks the servers of later commands, for which TVM is loaded already --------
 
-_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
 """The time in which a running irviz answers, or it is left alone."""
 
 
@@ -297,7 +297,7 @@ def _forked(request: PageRequest, environment: dict[str, str]) -> ForkedServer |
     words = json.dumps(dataclasses.asdict(dataclasses.replace(request, environment=environment)))
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.settimeout(_SECONDS)
+        connection.settimeout(ANSWER_SECONDS)
         connection.connect(str(_meeting_place()))
         socket.send_fds(connection, [b"."], [2])
         connection.sendall(f"{words}\n".encode())

@@ -136,7 +136,7 @@ def test_tvm_is_loaded_once_for_a_page_and_its_workers(server):
 def own_data(tmp_path, monkeypatch):
     """Let these commands meet no others, and wait for an answer on a busy machine, too."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(serving, "_SECONDS", 30.0)
+    monkeypatch.setattr(serving, "ANSWER_SECONDS", 30.0)
     return tmp_path
 
 
@@ -147,9 +147,8 @@ def _cpu_seconds(process):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="servers are forked on Linux")
 def test_a_later_command_is_served_by_a_fork_which_ends_with_that_command_or_by_its_own_process(
-    own_data, monkeypatch
+    own_data,
 ):
-    monkeypatch.setattr(serving, "ANSWER_SECONDS", 60.0)  # other tests take both processors
     with contextlib.ExitStack() as stack:
         with served(DEMO) as (first, _):
             second, url = stack.enter_context(served(DEMO, is_new=False))

@@ -202,9 +202,10 @@ def _below_fused(graph: Graph) -> Iterator[tuple[NodeId, NodeId]]:
     of_node = {index for index, one in enumerate(graph.regions) if one.kind is RegionKind.FUSED}
     first: dict[int, list[NodeId]] = {}
     for node in graph.nodes:
-        users = [graph[edge.target].region for edge in graph.leaving.get(node.id, ())]
-        if node.region in of_node and node.id not in graph.entering and {*users} <= {node.region}:
-            first.setdefault(node.region, []).append(node.id)
+        if node.region in of_node and node.id not in graph.entering:
+            users = graph.leaving.get(node.id, ())
+            if all(graph[edge.target].region == node.region for edge in users):
+                first.setdefault(node.region, []).append(node.id)
     for edge in graph.edges:
         region = graph[edge.target].region
         if region in first and graph[edge.source].region != region and not edge.is_carried:

@@ -106,8 +106,10 @@ def draw_scene(
 ) -> None:
     """Draw a graph into a picture; the arguments are those of `draw_graph`."""
     pale = changes.nodes.unchanged.union(dimmed) if changes else frozenset(dimmed)
-    marks = changes.nodes.marks if changes else {}
-    contents = changes.contents if changes else {}  # their marks are above their texts
+    beside: dict[NodeId, float] = {}
+    if changes:  # what fills a frame has its mark above its texts
+        marks = changes.nodes.marks.items()
+        beside = {one: reserved_width(mark) for one, mark in marks if one not in changes.contents}
     for index, frame in scene.frames.items():
         draw_cluster(picture, frame, graph.regions[index], theme)
     for number, (edge, route) in enumerate(scene.edges):
@@ -118,7 +120,6 @@ def draw_scene(
         is_removed = change == "removed"
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
-    beside = {one: reserved_width(mark) for one, mark in marks.items() if one not in contents}
     _draw_nodes(picture, graph, scene, theme, overlay, pale, beside)
     for index, frame in scene.frames.items():  # above the edges that cross the titles
         group = add(picture, "g", "title")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from irviz.model.graph.graph import grouped
 from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.svg_primitives import Point, Rect, Size
 
@@ -119,10 +120,11 @@ def without_needless_crossings(layout: Layout, given: LayoutInput, direction: st
     flow = 1.0 if direction == "down" else -1.0
     rects = _rects(layout, given.sizes)
     obstacles = np.array([*rects.values()]).reshape(-1, 4)
-    entering: dict[str, list[tuple[str, str, float]]] = {}
-    for name, source, target, entry in given.edges:
-        if name in layout.routes:
-            entering.setdefault(target, []).append((name, source, entry))
+    entering = grouped(
+        (target, (name, source, entry))
+        for name, source, target, entry in given.edges
+        if name in layout.routes
+    )
     routes = dict(layout.routes)
     for target, siblings in entering.items():
         for pair in combinations(siblings, 2):
@@ -244,10 +246,7 @@ def in_lanes(
 def without_slants(layout: Layout, given: LayoutInput) -> Layout:
     """Make almost vertical routes vertical, by moving their tips aside where no other tip is."""
     rects, routes = _rects(layout, given.sizes), dict(layout.routes)
-    entering: dict[str, list[str]] = {}
-    for name, _, target, _ in given.edges:
-        if name in routes:
-            entering.setdefault(target, []).append(name)
+    entering = grouped((target, name) for name, _, target, _ in given.edges if name in routes)
     for target, names in entering.items():
         left, right = rects[target].left + _BEND, rects[target].right - _BEND
         for name in names:

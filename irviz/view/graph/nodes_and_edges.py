@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -105,15 +105,15 @@ def shape_size(node: Node, cells: int, beside: float = 0.0) -> Size:
     if node.kind in INPUT_KINDS:
         return Size(max(34.0, title_width + 20), 28.0)
     spare = 2 * _TEXT_MARGIN if node.is_pure else 48  # with the number of an effect
-    width = max(72.0, beside + _text_width(node) + spare, value_width(node))
+    lines = node_labels.lines(node)
+    width = max(72.0, beside + _text_width(title_width, lines) + spare, value_width(node))
     width = max(math.ceil(width) if cells else width, cells * _MIN_CELL_WIDTH)
-    return Size(width, 30.0 + 12.0 * len(node_labels.lines(node)))
+    return Size(width, 30.0 + 12.0 * len(lines))
 
 
-def _text_width(node: Node) -> float:
-    """Return the width of the title and the lines below it."""
-    notes = (svg.text_width(line, node_labels.NOTE_SIZE) for line in node_labels.lines(node))
-    return max([svg.text_width(node_labels.title(node), node_labels.NAME_SIZE), *notes])
+def _text_width(title_width: float, lines: Sequence[str]) -> float:
+    """Return the width of a title with the lines below it."""
+    return max(title_width, *(svg.text_width(one, node_labels.NOTE_SIZE) for one in lines), 0.0)
 
 
 def layout_size(node: Node, cells: int) -> Size:
@@ -226,10 +226,11 @@ def draw_node(
     add_shape(group, style.shape, rect, **lines)
     notes = node_labels.lines(node)
     x, y = rect.centre
-    if beside and node.kind not in INPUT_KINDS:
-        x = max(x, rect.left + beside + _TEXT_MARGIN + _text_width(node) / 2)
-    position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     title, size = node_labels.title(node), node_labels.NAME_SIZE
+    if beside and node.kind not in INPUT_KINDS:
+        width = _text_width(svg.text_width(title, size), notes)
+        x = max(x, rect.left + beside + _TEXT_MARGIN + width / 2)
+    position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)
     svg.add_text(group, title, position, size, theme.text, css_class="name", font_weight="600")
     weights = node_labels.weights(node)
     first = len(notes) - len(weights) - (len(weights) < len(node.weights))

@@ -61,7 +61,12 @@ from irviz.units import format_number
 from irviz.view.diff_text import block_words
 from irviz.view.graph.change_marks import LEGEND, draw_sign, node_change_mark
 from irviz.view.graph.layout import Route
-from irviz.view.graph.nodes_and_edges import add_shape, draw_edge
+from irviz.view.graph.nodes_and_edges import (
+    add_shape,
+    draw_edge,
+    draw_effect_number,
+    effect_numbers,
+)
 from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, shorten, svg_document, svg_text, visible
@@ -430,6 +435,8 @@ def _legend(
             edges.setdefault(words, (edge, view.graph[edge.source]))
     entries = [_kind_entry(node) for node in kinds.values()]
     entries += [_edge_entry(words, *edge) for words, edge in edges.items() if words]
+    if any(effect_numbers(view.graph) for view in views):
+        entries.append(_effect_entry())
     signs = {change["sign"][:1] for change in changes}
     entries += [_sign_entry(sign) for sign in LEGEND if sign in signs]
     return entries
@@ -464,6 +471,12 @@ def _edge_entry(words: str, edge: Edge, source: Node) -> schema.LegendEntry:
     route = Route(((1, y), (6, y), (12, y), (right - 7, y)), (right, y))
     draw_edge(root, edge, source, route, _THEME)
     return {"sample": _sample(root), "words": words}
+
+
+def _effect_entry() -> schema.LegendEntry:
+    root = svg_document(_SAMPLE, "sample", "", _THEME)
+    draw_effect_number(root, 1, Rect(0, 0, _SAMPLE.width, _SAMPLE.height), _THEME)
+    return {"sample": _sample(root), "words": "may have an effect, in this order"}
 
 
 def _sign_entry(sign: str) -> schema.LegendEntry:

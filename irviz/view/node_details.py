@@ -172,7 +172,8 @@ def code_html(code: str) -> Markup:
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import PythonLexer
 
-    formatter = HtmlFormatter(cssclass="irviz-code", wrapcode=True)
+    is_line = "\n" not in code.strip()  # which may wrap, as no indentation is lost
+    formatter = HtmlFormatter(cssclass="irviz-code" + " irviz-line" * is_line, wrapcode=True)
     return Markup(highlight(code, PythonLexer(), formatter))  # noqa: S704 - Pygments escapes
 
 

@@ -493,7 +493,7 @@ def test_elements_of_a_result_that_a_pass_removes_are_drawn():
     assert not problems_of(diff, Expansion(every=True))
 
 
-def test_a_layer_of_one_call_has_no_frame_and_its_button_is_at_the_call():
+def test_a_layer_of_one_call_is_drawn_as_the_call_without_a_frame_or_a_button():
     class Ends(Norms):
         def __init__(self):
             super().__init__()
@@ -507,10 +507,10 @@ def test_a_layer_of_one_call_has_no_frame_and_its_button_is_at_the_call():
     view = stage_view(Session(mod, function="forward").current, "forward", every)
     placed = place_graph(view.graph, "up")
     scene = SceneGeometry(view.graph, placed.layout, placed.direction)
-    ((layer, call),) = scene.lone.items()
-    shape = scene.shapes[call]
-    assert layer == "layer:last"
-    assert layer in view.closable
-    assert scene.toggles[layer] == (shape.right, shape.top)
-    assert view.graph[call].region not in scene.frames
-    assert view.figure().svg.count(f'data-toggle="{layer}"') == 1
+    ((region, call),) = lone_calls(view.graph).items()
+    assert view.graph.regions[region].id == "layer:last"
+    assert region not in scene.frames
+    svg = view.figure().svg
+    assert f'data-node="{call}"' in svg
+    assert 'data-toggle="layer:last"' not in svg
+    assert "data-toggle" in svg, "of the layers with frames"

@@ -211,7 +211,8 @@ def test_code_keeps_its_text_and_escapes_it():
     shown = code_html(text)
     assert "<script>" not in shown
     assert html.unescape(re.sub("<[^>]*>", "", shown)).strip() == text.strip()
-    assert 'class="irviz-code"' in shown
+    assert "irviz-line" in shown, "it may wrap"
+    assert "irviz-line" not in code_html(text * 2), "indentation stays legible"
 
 
 def test_a_small_constant_is_written_out():

@@ -178,11 +178,8 @@ def _draw_signs(
 ) -> None:
     """Draw what opens and closes something, above all that could hide it."""
     group = add(picture, "g", "signs")
-    layers = {call: layer for layer, call in scene.lone.items()}
     for node in graph.nodes:
-        if node.id in layers:
-            draw_toggle(group, layers[node.id], scene.toggles[node.id], theme, is_open=True)
-        elif node.id in openable:
+        if node.id in openable:
             draw_toggle(group, node.id, scene.toggles[node.id], theme, is_open=False)
     for region in (graph.regions[index].id for index in scene.frames):
         if region:

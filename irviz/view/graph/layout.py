@@ -197,6 +197,7 @@ def in_lanes(
     obstacles = np.array(boxes).reshape(-1, 4)
     outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
     routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
+    turns: dict[str, list[float]] = {}  # where routes from a node lead aside: others may do so, too
     known = [(name, source, target) for name, source, target, _ in given.edges if name in routes]
     if len(known) > _MOST_IN_LANES:
         return layout
@@ -224,7 +225,8 @@ def in_lanes(
         outside = (start[0], start[1] + flow)  # of the source, but for rounding
         fewest, met = -1, in_the_way(source, target)
         others = [way for other, way in taken if other != source]
-        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames):
+        turned = turns.setdefault(source, [])
+        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames, turned):
             ways = [_way(*pair, clear) for pair in pairwise(corners)]
             ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
             if _meet(ways, met) or any(a.overlaps(b) for a in ways for b in others):
@@ -234,6 +236,7 @@ def in_lanes(
             if crossings(points, source) <= fewest:
                 routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
                 low[at], high[at] = points.min(0), points.max(0)
+                turned.append(corners[0][1])
                 spaces = (_way(*pair, _BEND) for pair in pairwise(corners))
                 taken += [
                     (source, one._replace(top=one.top - _BEND, bottom=one.bottom + _BEND))
@@ -268,10 +271,12 @@ def _lanes(
     flow: float,
     boxes: Sequence[Rect],
     frames: Sequence[ClusterFrame],
+    turned: Sequence[float],
 ) -> Iterator[tuple[list[Point], float]]:
     """Yield the corners of straight ways for a route, the best first, none along a frame.
 
-    With each comes the distance from boxes that it must have.
+    With each comes the distance from boxes that it must have. Where other routes from its source
+    have `turned`, this one does, too, if it can.
     """
     start, end = known.points[0], (known.tip[0], known.points[-1][1])
     if (end[1] - start[1]) * flow <= 0:
@@ -288,8 +293,10 @@ def _lanes(
         across = [one for one in frames if one.rect.left < right and one.rect.right > left]
         lines = [y for one in across for y in one.rect[1::2]]
         titles = [_title_of(one) for one in across]
-        for tenth in (5, 4, 6, 3, 7, 2, 8, 1, 9):
-            y = start[1] + tenth / 10 * (end[1] - start[1])
+        top, bottom = sorted((start[1], end[1]))
+        rows = np.linspace(top, bottom, 21)[1:-1].tolist()
+        rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
+        for y in (*(one for one in turned if top < one < bottom), *rows):
             way = _way((left, y), (right, y), 0)
             if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
                 yield [(start[0], y), (end[0], y)], 0

@@ -503,9 +503,8 @@ class SceneGeometry:
         edges: The graph's edges and those to its output, with their routes.
         output: The rectangle of the output, None if there is none.
         used: The nodes that an edge leaves.
-        lone: The call that is all that an expanded layer holds, by the layer's id.
-        toggles: Where the button of each node is or would be, and of each cluster and layer that
-            can be collapsed, by their ids.
+        toggles: Where the button of each node is or would be, and of each cluster that can be
+            collapsed, by their ids.
     """
 
     def __init__(self, graph: Graph, layout: Layout, direction: str) -> None:
@@ -533,8 +532,6 @@ class SceneGeometry:
         for index, frame in self.frames.items():
             if graph.regions[index].id:
                 self.toggles[graph.regions[index].id] = self._free_corner(frame.rect)
-        self.lone = {graph.regions[index].id: call for index, call in lone_calls(graph).items()}
-        self.toggles |= {layer: self.toggles[call] for layer, call in self.lone.items()}
 
     def _free_corner(self, frame: Rect) -> Point:
         """Return the place of a frame's button: its upper right corner, or left of edges there."""

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { groupAt, groupRects, groupsAround, newlyOpen } from "../src/graph/open_groups";
+import { groupAt, groupRects, groupsAround, newlyOpen, nodesIn } from "../src/graph/open_groups";
 import type { NodeFacts } from "../src/schema";
 
 const group = (name: string, parent: string) => ({ name, parent });
@@ -33,6 +33,11 @@ test("the open groups around something are named from the outermost one", () => 
   assert.deepEqual(names("call"), ["12 × layer", "fused"]);
   assert.deepEqual(names("block"), []);
   assert.deepEqual(names(""), []);
+});
+
+test("what is in an open group are the nodes in it and in the groups in it", () => {
+  assert.deepEqual(nodesIn(picture, "layers"), ["b", "c"]);
+  assert.deepEqual(nodesIn(picture, "call"), ["c"]);
 });
 
 test("of what was opened those count that are not in another one", () => {

@@ -97,7 +97,14 @@ test("bound keeps some of the picture in the pane and the scale within its limit
   const seen = geometry.visiblePart(kept, PANE);
   assert.deepEqual([seen.x + seen.width, FRAME.height - seen.y], [96, 96]);
   assert.equal(geometry.bound({ x: 10, y: 20, scale: 100 }, FRAME, PANE).scale, 8);
-  assert.equal(geometry.bound({ x: 10, y: 20, scale: 0.001 }, FRAME, PANE).scale, 0.02);
+  const far = geometry.bound({ x: 10, y: 20, scale: 0.001 }, FRAME, PANE);
+  assert.equal(far.scale * FRAME.width, PANE.width / 2); // it fills half of the pane
+  const small = geometry.bound(
+    { x: 10, y: 20, scale: 0.001 },
+    { ...TOP, width: 9, height: 9 },
+    PANE,
+  );
+  assert.equal(small.scale, 0.5);
 });
 
 test("bound leaves a viewport alone that shows a part of the picture", () => {
@@ -124,6 +131,9 @@ test("zoom keeps what is under the pointer where it is", () => {
 test("zoom stops at its limits without drifting", () => {
   const near = { x: 400, y: 200, scale: 8 };
   assert.deepEqual(geometry.zoom(near, 2, { x: 120, y: -80 }), near);
+  const [least] = geometry.scalesOf(FRAME, PANE);
+  const far = { ...near, scale: least };
+  assert.deepEqual(geometry.zoom(far, 0.5, { x: 120, y: -80 }, [least, 8]), far);
 });
 
 test("zoom without a pointer keeps the middle", () => {

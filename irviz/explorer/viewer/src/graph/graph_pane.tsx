@@ -10,7 +10,7 @@ import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
 import { FunctionTable } from "./function_table";
 import { Legend } from "./legend";
-import { groupAt, groupRects, newlyOpen } from "./open_groups";
+import { groupAt, groupRects, newlyOpen, nodesIn } from "./open_groups";
 import type { DrawnPicture } from "./picture_index";
 import { PicturePane } from "./picture_pane";
 import { createPictureView, fittedOf, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
@@ -263,6 +263,8 @@ function followGroups(state: State, view: PictureView) {
       state.wantedGroup.value = "";
       const [rect, seen] = [rects.peek().get(group), view.seen.peek()];
       if (rect && seen) view.move(centre(seen, view.size.peek(), rect));
+      const scene = state.scene.peek().current;
+      if (scene) view.fresh.value = nodesIn(scene, group);
     }),
   ];
   return () => {

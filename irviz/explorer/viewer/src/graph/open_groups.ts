@@ -22,6 +22,13 @@ export function groupsAround({ groups }: Groups, innermost: string): OpenGroup[]
   return found;
 }
 
+/** Return the nodes that are drawn in an open group. */
+export function nodesIn(picture: Pick<Picture, "groups" | "nodes">, group: string): string[] {
+  const isAround = ({ id }: OpenGroup) => id === group;
+  const around = (node: string) => groupsAround(picture, picture.nodes[node]?.group ?? "");
+  return Object.keys(picture.nodes).filter((node) => around(node).some(isAround));
+}
+
 /** Return the open groups that were not open before, without those inside of one of them. */
 export function newlyOpen(before: Groups, now: Groups): string[] {
   const isNew = ({ id }: OpenGroup) => !Object.hasOwn(before.groups, id);

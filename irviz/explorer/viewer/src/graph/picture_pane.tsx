@@ -19,7 +19,17 @@ import {
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import { type Pointed, Tooltip } from "./tooltip";
-import { centre, distance, enlarged, isAllVisible, LEGIBLE, pan, reveal, zoom } from "./viewport";
+import {
+  centre,
+  distance,
+  enlarged,
+  isAllVisible,
+  LEGIBLE,
+  pan,
+  reveal,
+  scalesOf,
+  zoom,
+} from "./viewport";
 
 const TOOLTIP_AFTER = 60; // ms
 const LARGE = 140; // px of the height of a part that a tooltip does not avoid
@@ -223,12 +233,12 @@ function drive(
     ended,
     (event) => event.ctrlKey || event.metaKey || isEngaged || state.height.value === 0,
     ({ dx, dy, factor, at }) => {
-      const seen = view.seen.peek();
-      if (!seen) return;
+      const [seen, frame] = [view.seen.peek(), view.picture.peek()?.frame];
+      if (!seen || !frame) return;
       const { left, top, width, height } = element.getBoundingClientRect();
       const middle = { x: at.x - left - width / 2, y: at.y - top - height / 2 };
       isMoving = true;
-      move(zoom(pan(seen, dx, dy), factor, middle));
+      move(zoom(pan(seen, dx, dy), factor, middle, scalesOf(frame, { width, height })));
     },
   );
 

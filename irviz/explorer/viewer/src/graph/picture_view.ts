@@ -5,6 +5,7 @@ import type { Side } from "../schema";
 import type { State, Viewport } from "../state";
 import { type DrawnPicture, readPicture } from "./picture_index";
 import {
+  areSame,
   bound,
   fit,
   isAllVisible,
@@ -12,6 +13,7 @@ import {
   MOST_FITTED,
   middle,
   type Size,
+  scalesOf,
   zoom,
 } from "./viewport";
 
@@ -54,8 +56,6 @@ function pictureReader() {
     return picture;
   };
 }
-
-const areSame = (a: Size, b: Size) => a.width === b.width && a.height === b.height;
 
 export const LARGE_TYPE = 18 / 13; // as much larger as the rest is: see viewer.css
 
@@ -101,12 +101,14 @@ export function createPictureView(state: State, side: Side): PictureView {
   const error = computed(() => read.value.why || (state.scene.value[side]?.error ?? ""));
   const seen = computed(() => {
     const [drawn, pane] = [picture.value, size.value];
-    if (!drawn || areSame(pane, { width: 0, height: 0 })) return null;
+    if (!drawn || (!pane.width && !pane.height)) return null;
     return seenOf(state, drawn, pane);
   });
   const move = (viewport: Viewport) => {
-    const frame = picture.value?.frame;
-    if (frame) state.viewport.value = bound(viewport, frame, size.peek());
+    const [drawn, pane] = [picture.value, size.peek()];
+    if (!drawn) return;
+    const next = bound(viewport, drawn.frame, pane);
+    state.viewport.value = areSame(next, fittedOf(state, drawn, pane)) ? null : next;
   };
   return {
     ...{ side, size, picture, error, seen, move },
@@ -116,14 +118,15 @@ export function createPictureView(state: State, side: Side): PictureView {
       return !drawn || !viewport || isAllVisible(viewport, size.value, drawn.frame);
     }),
     zoom(factor) {
-      const viewport = seen.peek();
-      if (!viewport) return;
+      const [drawn, viewport] = [picture.peek(), seen.peek()];
+      if (!drawn || !viewport) return;
       const { node, side: where } = state.selection.peek();
-      const rect = where === side ? picture.peek()?.rects().get(node) : undefined;
+      const rect = where === side ? drawn.rects().get(node) : undefined;
       const isShown = rect && isInSight(rect, viewport, size.peek());
       const { x, y } = isShown ? middle(rect) : viewport;
       const { scale } = viewport;
-      move(zoom(viewport, factor, { x: (x - viewport.x) * scale, y: (y - viewport.y) * scale }));
+      const at = { x: (x - viewport.x) * scale, y: (y - viewport.y) * scale };
+      move(zoom(viewport, factor, at, scalesOf(drawn.frame, size.peek())));
     },
   };
 }

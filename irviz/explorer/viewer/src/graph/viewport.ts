@@ -84,9 +84,16 @@ export function amidMost(
   return parts[counts.indexOf(Math.max(...counts))] ?? parts[0] ?? null;
 }
 
+/** Return the least scale, at which the picture fills half of the pane, and the largest. */
+export function scalesOf(frame: Rect, pane: Size): readonly [number, number] {
+  const [low, high] = SCALES;
+  const whole = Math.min(pane.width / frame.width, pane.height / frame.height, 1);
+  return [Math.max(whole / 2, low), high];
+}
+
 /** Keep the scale within its limits, and some of the picture in the pane. */
 export function bound({ x, y, scale: wanted }: Viewport, frame: Rect, pane: Size): Viewport {
-  const scale = clamp(wanted, ...SCALES);
+  const scale = clamp(wanted, ...scalesOf(frame, pane));
   const keep = (at: number, low: number, length: number, seen: number) => {
     const beyond = (seen / 2 - Math.min(KEPT, length * scale, seen / 2)) / scale;
     return clamp(at, low - beyond, low + length + beyond);
@@ -122,8 +129,13 @@ export const pan = ({ x, y, scale }: Viewport, dx: number, dy: number): Viewport
 });
 
 /** Zoom, keeping what lies under the point (px from the middle of the pane) where it is. */
-export function zoom({ x, y, scale }: Viewport, factor: number, at: Point = { x: 0, y: 0 }) {
-  const zoomed = clamp(scale * factor, ...SCALES);
+export function zoom(
+  { x, y, scale }: Viewport,
+  factor: number,
+  at: Point = { x: 0, y: 0 },
+  scales = SCALES,
+): Viewport {
+  const zoomed = clamp(scale * factor, ...scales);
   const kept = 1 / scale - 1 / zoomed;
   return { x: x + at.x * kept, y: y + at.y * kept, scale: zoomed };
 }
@@ -254,7 +266,8 @@ export const inset = ({ x, y, width, height }: Rect, by: number): Rect => ({
   height: height - 2 * by,
 });
 
-const areSame = (a: Viewport, b: Viewport) => a.x === b.x && a.y === b.y && a.scale === b.scale;
+export const areSame = (a: Viewport, b: Viewport) =>
+  a.x === b.x && a.y === b.y && a.scale === b.scale;
 
 /** Return how far a node that two pictures have was moved: the one that is selected, or the one that
  * was nearest to a point; [] for none. */

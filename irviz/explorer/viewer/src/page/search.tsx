@@ -12,6 +12,7 @@ export function Search({ state }: { state: State }) {
   const text = state.query;
   const isOpen = useSignal(false);
   const at = useSignal(0);
+  const chosen = useSignal(-1); // the place of what was gone to last
   const field = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -30,6 +31,7 @@ export function Search({ state }: { state: State }) {
   }, [text.value]);
   useEffect(() => {
     at.value = 0;
+    chosen.value = -1;
   }, [found.words, found.count]);
   useEffect(() => {
     const [rows, option] = [list.current, list.current?.children[at.value]];
@@ -54,11 +56,12 @@ export function Search({ state }: { state: State }) {
     next?.focus({ preventScroll: true });
   };
   const choose = (place: number) => {
-    const chosen = nodes[place];
-    if (!chosen) return;
+    const next = nodes[place];
+    if (!next) return;
     isOpen.value = false;
+    chosen.value = place;
     at.value = (place + 1) % nodes.length; // the next time Enter leads on
-    state.reveal(chosen.function, chosen.node);
+    state.reveal(next.function, next.node);
     leave();
   };
   const press = (event: KeyboardEvent) => {
@@ -73,6 +76,7 @@ export function Search({ state }: { state: State }) {
     } else return;
     event.preventDefault();
   };
+  const place = chosen.value >= 0 && nodes.length ? `${chosen.value + 1}/${nodes.length}` : "";
   const more = found.count > nodes.length ? `, the first ${nodes.length} are listed` : "";
   const count = `${found.count} found${more}`;
   return (
@@ -106,6 +110,7 @@ export function Search({ state }: { state: State }) {
         }}
         onKeyDown={press}
       />
+      {place && !isShown ? <small class="irviz-search-place">{place}</small> : null}
       <div ref={box} class="irviz-found" hidden={!isShown}>
         <div ref={list} id={id} role="listbox" aria-label="Nodes that were found">
           {nodes.map((one, index) => (

@@ -151,7 +151,7 @@ function Breadcrumb({ state }: { state: State }) {
                 state.wantedGroup.value = id;
               }}
             >
-              <span>{group}</span>
+              <span>{group.split(" · ")[0]}</span>
             </Button>
           </li>
         ))}

@@ -21,7 +21,7 @@ from irviz.model.diff.diff_result import diff_part
 from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import NodeKind, RegionKind
+from irviz.model.graph.graph import NodeKind, RegionKind, lone_calls
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState, stage_view
 from irviz.view.graph.graph_figure import place_graph

@@ -7,8 +7,9 @@ the page.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from irviz.explorer.downloads import Saved
 from irviz.explorer.state import CheckName, File, Side, State
@@ -22,15 +23,21 @@ from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import GraphFigure
 
 
-class Action:
-    """Base of all actions."""
+class Action(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="action",
+    tag=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """Base of all actions; as messages of the page they have their name as `action`."""
 
 
 # --- stages ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Checkout(Action):
+class Checkout(Action, frozen=True):
     """Make another stage the current one, compared with `reference`, "" for no other.
 
     By default what is compared with stays.
@@ -40,15 +47,13 @@ class Checkout(Action):
     reference: str | None = None
 
 
-@dataclass(frozen=True)
-class Apply(Action):
+class Apply(Action, frozen=True):
     """Apply a transform, which is also what session files and scripts record of the stage."""
 
     transform: Transform
 
 
-@dataclass(frozen=True, eq=False)
-class Changed(Action):
+class Changed(Action, frozen=True, eq=False):
     """Take the result of an action that transformed or opened a module.
 
     Attributes:
@@ -64,20 +69,17 @@ class Changed(Action):
     stage: str
 
 
-@dataclass(frozen=True)
-class TryTransform(Action):
+class TryTransform(Action, frozen=True):
     """Find out what a transform would do to the current stage."""
 
     transform: Transform
 
 
-@dataclass(frozen=True)
-class ForgetPreview(Action):
+class ForgetPreview(Action, frozen=True):
     """Stop showing what a transform would do."""
 
 
-@dataclass(frozen=True)
-class ChooseLoop(Action):
+class ChooseLoop(Action, frozen=True):
     """Choose a loop or block of the shown PrimFunc for a step, "" for none.
 
     It is chosen alone, or else added to those chosen before, or taken out again.
@@ -87,8 +89,7 @@ class ChooseLoop(Action):
     adds: bool = False
 
 
-@dataclass(frozen=True)
-class DoStep(Action):
+class DoStep(Action, frozen=True):
     """Apply a step that is offered for the chosen loops and blocks.
 
     Attributes:
@@ -102,75 +103,65 @@ class DoStep(Action):
     values: list[str]
 
 
-@dataclass(frozen=True)
-class ReplaySchedule(Action):
+class ReplaySchedule(Action, frozen=True):
     """Make these the steps of a PrimFunc's schedule, up to the current stage."""
 
     function: str
     steps: tuple[ScheduleStep, ...]
 
 
-@dataclass(frozen=True)
-class ReplayBranch(Action):
+class ReplayBranch(Action, frozen=True):
     """Apply the transforms that led to the current stage to another stage."""
 
     stage: str
 
 
-@dataclass(frozen=True)
-class Rename(Action):
+class Rename(Action, frozen=True):
     """Give a stage another label."""
 
     stage: str
     label: str
 
 
-@dataclass(frozen=True)
-class Drop(Action):
+class Drop(Action, frozen=True):
     """Drop a stage and all that were made from it."""
 
     stage: str
 
 
-@dataclass(frozen=True)
-class Undo(Action):
+class Undo(Action, frozen=True):
     """Undo the last change to the stages."""
 
 
-@dataclass(frozen=True)
-class Redo(Action):
+class Redo(Action, frozen=True):
     """Redo the last undone change."""
 
 
-@dataclass(frozen=True)
-class OpenFile(Action):
+class OpenFile(Action, frozen=True):
     """Open a file as another root stage."""
 
     name: str
-    content: bytes = field(repr=False)
+    content: bytes
 
 
-@dataclass(frozen=True)
-class SetSession(Action):
+class SetSession(Action, frozen=True):
     """Show another session."""
 
     session: Session
 
 
-@dataclass(frozen=True)
-class SetInputs(Action):
+class SetInputs(Action, frozen=True):
     """Set the inputs, the seed of random ones, and the sizes that no array determines."""
 
     inputs: Inputs
     seed: int = 0
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 LimitName = Literal["isolate", "seconds", "memory", "device", "build"]
 
 
-@dataclass(frozen=True)
-class SetLimit(Action):
+class SetLimit(Action, frozen=True):
     """Set where stages run or a limit of runs: a field of the session's RunConfig."""
 
     name: LimitName
@@ -199,15 +190,13 @@ FieldName = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Look(Action):
+class Look(Action, frozen=True):
     """Perform an action that changes the picture, once the new one has been drawn."""
 
     wanted: Action
 
 
-@dataclass(frozen=True, eq=False)
-class Show(Action):
+class Show(Action, frozen=True, eq=False):
     """Perform requested actions, now that their pictures have been drawn.
 
     Attributes:
@@ -219,61 +208,53 @@ class Show(Action):
     after: State
 
 
-@dataclass(frozen=True)
-class SetField(Action):
+class SetField(Action, frozen=True):
     """Set a field of the state on which nothing else depends."""
 
     name: FieldName
     value: Any
 
 
-@dataclass(frozen=True)
-class Focus(Action):
+class Focus(Action, frozen=True):
     """Show another function."""
 
     function: str
 
 
-@dataclass(frozen=True)
-class Select(Action):
+class Select(Action, frozen=True):
     """Select a node in one of the pictures, "" for none."""
 
     node: str
     side: Side = "current"
 
 
-@dataclass(frozen=True)
-class Write(Action):
+class Write(Action, frozen=True):
     """Do at once all that the page wrote in one message."""
 
     written: tuple[SetField | Select, ...]
 
 
-@dataclass(frozen=True)
-class Toggle(Action):
+class Toggle(Action, frozen=True):
     """Expand a collapsed container in one of the pictures, or collapse an expanded one."""
 
     container: str
     side: Side = "current"
 
 
-@dataclass(frozen=True)
-class ToggleAll(Action):
+class ToggleAll(Action, frozen=True):
     """Expand all groups of the pictures, outer ones first while there is room; or collapse all."""
 
     opens: bool
 
 
-@dataclass(frozen=True)
-class ShowCopy(Action):
+class ShowCopy(Action, frozen=True):
     """Show another copy of a repeat, counted from 0."""
 
     container: str
     copy: int
 
 
-@dataclass(frozen=True)
-class CompareCopies(Action):
+class CompareCopies(Action, frozen=True):
     """Show the copy of a repeat that a node is in next to another copy, as separate stages.
 
     Copies are counted from 0.
@@ -284,16 +265,14 @@ class CompareCopies(Action):
     other: int
 
 
-@dataclass(frozen=True)
-class CompareLayers(Action):
+class CompareLayers(Action, frozen=True):
     """Show two layers of the function side by side, as separate stages."""
 
     layer: str
     other: str
 
 
-@dataclass(frozen=True)
-class LookAround(Action):
+class LookAround(Action, frozen=True):
     """Show what is at most `steps` uses away from a node, or between it and `to`.
 
     Without a node, show the whole function.
@@ -304,8 +283,7 @@ class LookAround(Action):
     to: str = ""
 
 
-@dataclass(frozen=True)
-class Reveal(Action):
+class Reveal(Action, frozen=True):
     """Go to a node of a function, expanding the containers around it, and select it.
 
     Without a node, go to the function; without a stage, stay in the current one.
@@ -316,27 +294,23 @@ class Reveal(Action):
     stage: str = ""
 
 
-@dataclass(frozen=True)
-class Compare(Action):
+class Compare(Action, frozen=True):
     """Compare the current stage with another one, "" for none."""
 
     reference: str
 
 
-@dataclass(frozen=True)
-class ColourBy(Action):
+class ColourBy(Action, frozen=True):
     """Colour nodes by a quantity of a run, "" for none."""
 
     kind: OverlayKind | Literal[""]
 
 
-@dataclass(frozen=True)
-class ShowFirstDifference(Action):
+class ShowFirstDifference(Action, frozen=True):
     """Go to the first node whose value differs and dim everything before it; or stop dimming."""
 
 
-@dataclass(frozen=True)
-class Say(Action):
+class Say(Action, frozen=True):
     """Show a message in the status bar."""
 
     words: str
@@ -346,8 +320,7 @@ class Say(Action):
 # --- jobs, which effects start and report ------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Run(Action):
+class Run(Action, frozen=True):
     """Run stages that have no run, and those that they are compared with.
 
     By default, that is the current stage, which `again` runs once more.
@@ -357,105 +330,90 @@ class Run(Action):
     again: bool = False
 
 
-@dataclass(frozen=True)
-class RecordValues(Action):
+class RecordValues(Action, frozen=True):
     """Record the values at every node of the current stage."""
 
 
-@dataclass(frozen=True)
-class Measure(Action):
+class Measure(Action, frozen=True):
     """Time the current stage alternately with those that it is compared with, or all stages."""
 
     every: bool = False
 
 
-@dataclass(frozen=True)
-class MeasureSteps(Action):
+class MeasureSteps(Action, frozen=True):
     """Time the steps of the schedule: the last one and a few others, or all of them."""
 
     every: bool = False
 
 
-@dataclass(frozen=True)
-class FindPass(Action):
+class FindPass(Action, frozen=True):
     """Find the first pass, up to the current stage, that makes a check fail, and go to it."""
 
     check: CheckName
 
 
-@dataclass(frozen=True)
-class FetchValue(Action):
+class FetchValue(Action, frozen=True):
     """Run again to get the full value of the selected node."""
 
 
-@dataclass(frozen=True)
-class Ask(Action):
+class Ask(Action, frozen=True):
     """Ask whether code of files may be run, as `then` requires."""
 
     then: Action
     files: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Trust(Action):
+class Trust(Action, frozen=True):
     """Allow code of files to be run from now on, and perform the action that needed it."""
 
     then: Action
     files: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Answer(Action):
+class Answer(Action, frozen=True):
     """Answer whether code of files may be run."""
 
     is_allowed: bool
 
 
-@dataclass(frozen=True)
-class Cancel(Action):
+class Cancel(Action, frozen=True):
     """Cancel running and waiting jobs."""
 
 
-@dataclass(frozen=True)
-class Report(Action):
+class Report(Action, frozen=True):
     """Report a job's result or exception; `state` defines the keys of jobs."""
 
     key: Hashable
-    answer: object = field(repr=False)
+    answer: object
 
 
 # --- files, which effects make and the browser saves ---------------------------------------------
 
 
-@dataclass(frozen=True)
-class Save(Action):
+class Save(Action, frozen=True):
     """Send the browser a file of what is shown."""
 
     wanted: Saved
 
 
-@dataclass(frozen=True)
-class SaveDrawing(Action):
+class SaveDrawing(Action, frozen=True):
     """Send the browser a shown picture; the suffix of the name is the format."""
 
     drawing: Figure | GraphFigure
     name: str
 
 
-@dataclass(frozen=True)
-class CopyScript(Action):
+class CopyScript(Action, frozen=True):
     """Copy a script that recreates the current stage."""
 
 
-@dataclass(frozen=True)
-class Made(Action):
+class Made(Action, frozen=True):
     """Send the browser a finished file."""
 
     file: File
 
 
-@dataclass(frozen=True)
-class Copied(Action):
+class Copied(Action, frozen=True):
     """Put a text on the page's clipboard."""
 
     text: str

@@ -8,18 +8,11 @@ and all its fields but those that Python adds. `Annotated` has the page's type w
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypedDict,
-    cast,
-    get_args,
-    get_type_hints,
-)
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -558,29 +551,19 @@ MESSAGES: tuple[type[Action], ...] = (
 """The actions that the viewer sends."""
 
 
-def action_of(content: object, kinds: Sequence[type[Action]], /, **added: object) -> Action | None:
-    """Return a message of the page as an action of one of these kinds, None if it is none.
+_MESSAGE: Any = functools.reduce(operator.or_, MESSAGES)
 
-    Fields that have a default may be left out, and those `added` here must be; the page writes
-    `is_error` as `isError`.
+
+def action_of(content: object, file: bytes | None = None) -> Action | None:
+    """Return a message of the page as one of these actions, None if it is none.
+
+    Fields that have a default may be left out. The content of a file comes beside the message.
     """
-    if not isinstance(content, dict):
-        return None
-    kind = next((one for one in kinds if one.__name__ == content.get("action")), None)
-    if kind is None:
-        return None
-    names = {one.name for one in fields(kind)}  # type: ignore[arg-type] # each is a dataclass
-    given = {snake_case(str(name)): value for name, value in content.items() if name != "action"}
-    wanted = names & added.keys()
-    if (
-        given.keys() & wanted
-        or not given.keys() <= names
-        or any(added[one] is None for one in wanted)
-    ):
-        return None
+    if isinstance(content, dict) and content.get("action") == actions.OpenFile.__name__:
+        content = {"content": file, **content}
     try:
-        return msgspec.convert(
-            given | {one: added[one] for one in wanted}, kind, builtin_types=[bytes]
-        )
+        # without a text as base64 in the place of bytes
+        action: Action = msgspec.convert(content, _MESSAGE, builtin_types=[bytes])
     except msgspec.ValidationError:
         return None
+    return action

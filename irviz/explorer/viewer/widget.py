@@ -12,7 +12,7 @@ import traitlets
 
 from irviz.explorer.actions import Action
 from irviz.explorer.viewer import STATIC
-from irviz.explorer.viewer.schema import MESSAGES, ViewerTraits, action_of
+from irviz.explorer.viewer.schema import ViewerTraits, action_of
 
 
 def synced_traits(declared: type) -> dict[str, Any]:
@@ -63,8 +63,7 @@ class Viewer(anywidget.AnyWidget, ViewerTraits):
 
         def receive(_: object, content: object, buffers: Sequence[memoryview]) -> None:
             file = bytes(buffers[0]) if len(buffers) == 1 else None
-            action = action_of(content, MESSAGES, content=file)
-            if action is not None:
+            if (action := action_of(content, file)) is not None:
                 act(action)
 
         self.on_msg(receive)

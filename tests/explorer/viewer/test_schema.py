@@ -163,15 +163,15 @@ def test_a_message_as_the_page_declares_it_is_read_as_its_action(kind: type) -> 
     }
     content = {re.sub("_(.)", lambda found: found[1].upper(), one): sent[one] for one in sent}
     assert interface(kind.__name__).keys() == {"action", *content}
-    action = action_of({"action": kind.__name__, **content}, MESSAGES, content=b"bytes")
+    action = action_of({"action": kind.__name__, **content}, b"bytes")
     assert type(action) is kind
     assert {one: getattr(action, one) for one in sent} == sent
 
 
 def test_fields_with_a_default_may_be_left_out() -> None:
-    assert action_of({"action": "Run"}, MESSAGES) == actions.Run()
-    assert action_of({"action": "LookAround"}, MESSAGES) == actions.LookAround()
-    assert action_of({"action": "Toggle", "container": "a"}, MESSAGES) == actions.Toggle("a")
+    assert action_of({"action": "Run"}) == actions.Run()
+    assert action_of({"action": "LookAround"}) == actions.LookAround()
+    assert action_of({"action": "Toggle", "container": "a"}) == actions.Toggle("a")
 
 
 @pytest.mark.parametrize(
@@ -198,16 +198,16 @@ def test_fields_with_a_default_may_be_left_out() -> None:
     ids=str,
 )
 def test_what_is_no_message_is_not_read_as_one(content: object) -> None:
-    assert action_of(content, MESSAGES, content=None) is None
+    assert action_of(content) is None
 
 
 def test_a_file_comes_with_its_bytes_and_in_no_other_way() -> None:
     asked = {"action": "OpenFile", "name": "x.py"}
-    opened = action_of(asked, MESSAGES, content=b"text")
+    opened = action_of(asked, b"text")
     assert opened == actions.OpenFile("x.py", b"text")
-    assert action_of(asked, MESSAGES, content=None) is None
-    assert action_of({**asked, "content": "text"}, MESSAGES, content=b"text") is None
-    assert action_of({"action": "Undo"}, MESSAGES, content=b"text") == actions.Undo()
+    assert action_of(asked) is None
+    assert action_of({**asked, "content": "text"}, b"text") is None
+    assert action_of({"action": "Undo"}, b"text") == actions.Undo()
 
 
 @pytest.mark.worker

@@ -32,7 +32,7 @@ from irviz.explorer.panels.results_panel import (
     RunButton,
     RunPanel,
 )
-from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
+from irviz.explorer.panels.save_panel import SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
 from irviz.explorer.save_html import write_html
 from irviz.explorer.selected_node import shown_selection
@@ -73,7 +73,7 @@ _FORMS: Mapping[str, tuple[type[Panel], ...]] = {
     "Schedule": (SchedulePanel, StepTiming, TracePanel),
     "Results": (RunButton, InputsPanel, LimitsPanel, RunPanel, BisectionPanel),
     "Profile": (TimingPanel, MemoryPanel),
-    "Save": (SavePanel, PythonPanel),
+    "Save": (SavePanel,),
 }
 """The forms of each tab; those of the node are below its facts."""
 

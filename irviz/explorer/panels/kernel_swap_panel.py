@@ -36,9 +36,7 @@ class SwapPanel(Panel):
         self._to.add_class("irviz-unlabelled")
         self._to.observe(lambda _: self._describe(), "value")
         self._about = ui.html("irviz-swap-about")
-        self._everywhere = ui.field(
-            widgets.Checkbox, "irviz-swap-everywhere", is_aligned=True, indent=False
-        )
+        self._everywhere = ui.checkbox("irviz-swap-everywhere")
         swap = self.button("Replace", "Let the call call this instead", self._swap, "exchange")
         self._count, self._reasons = ui.html("irviz-swap-count"), ui.html("irviz-swap-reasons")
         controls = widgets.VBox([self._to, self._about, self._everywhere, swap])

@@ -178,7 +178,7 @@ class ValuePanel(Panel):
     def _choose_tensor(self, place: int | None) -> None:
         if place is not None:
             self._tensor = place
-            with self.changes.paused():
+            with self.setting_traits():
                 self._show_value()
 
     def _choose_kind(self, kind: str | None) -> None:

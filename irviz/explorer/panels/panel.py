@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
 from typing import Any
 
 import anywidget
@@ -40,14 +38,9 @@ def field(
     return classed(kind(description=words, layout=layout, **style, **options), name)
 
 
-def button(
-    text: str, tooltip: str, act: Callable[[], object], icon: str = "", name: str = ""
-) -> widgets.Button:
-    """Return a button as wide as its label that calls `act`; `name` is its CSS class."""
-    layout = widgets.Layout(width="auto")
-    made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
-    made.on_click(lambda _: act())
-    return classed(made, name)
+def checkbox(name: str, words: str = "", *, is_on: bool = False) -> Any:
+    """Return a checkbox with a CSS class, and with its words behind it."""
+    return field(widgets.Checkbox, name, words, value=is_on, indent=False)
 
 
 def html(name: str) -> widgets.HTML:
@@ -155,41 +148,10 @@ class FieldError(IrvizError, ValueError):
         self.field = field
 
 
-# --- readers changes ---------------------------------------------------------------------------
-#
-# Tell the user's changes to widgets from those made by irviz.
-
-
-class ReadersChanges:
-    """Passes on the user's changes, but not those made by irviz."""
-
-    def __init__(self, lock: RLock) -> None:
-        self._lock, self.are_paused = lock, False
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Ignore changes inside the block, in which irviz sets traits."""
-        before, self.are_paused = self.are_paused, True
-        try:
-            yield
-        finally:
-            self.are_paused = before
-
-    def to(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Return an observer that gives a function each new value."""
-
-        def changed(change: Any) -> None:
-            with self._lock:  # another thread may be setting traits
-                if not self.are_paused:
-                    act(change.new)
-
-        return changed
-
-
 # --- The base of all panels -----------------------------------------------------------------------
 
 
-class Panel(ABC):
+class Panel:
     """Shows parts of the state in `widget` and sends actions, independently of other panels.
 
     A panel has no state but its widgets, with what the user has not sent yet.
@@ -200,7 +162,7 @@ class Panel(ABC):
     def __init__(self, store: Store) -> None:
         self._store = store
         self._shown: tuple[object, ...] | None = None
-        self.changes = ReadersChanges(store.runner.lock)
+        self._sets_traits = False
 
     @property
     def state(self) -> State:
@@ -211,7 +173,6 @@ class Panel(ABC):
         """Return the parts of the state that the panel shows, by default all of it."""
         return (state,)
 
-    @abstractmethod
     def _show(self, state: State) -> None:
         """Set the traits of the widgets from a state."""
 
@@ -221,14 +182,29 @@ class Panel(ABC):
         if self._shown is not None and unchanged(self._shown, parts):
             return
         self._shown = parts
-        with self.changes.paused():
+        with self.setting_traits():
             self._show(state)
+
+    @contextmanager
+    def setting_traits(self) -> Iterator[None]:
+        """Set traits inside the block, which are no changes of the user."""
+        before, self._sets_traits = self._sets_traits, True
+        try:
+            yield
+        finally:
+            self._sets_traits = before
 
     def on_change(
         self, widget: widgets.Widget, act: Callable[[Any], None], trait: str = "value"
     ) -> None:
         """Call a function with each new value that the user gives a trait of a widget."""
-        widget.observe(self.changes.to(act), trait)
+
+        def changed(change: Any) -> None:
+            with self._store.runner.lock:  # another thread may be setting traits
+                if not self._sets_traits:
+                    act(change.new)
+
+        widget.observe(changed, trait)
 
     def button(
         self,
@@ -238,13 +214,18 @@ class Panel(ABC):
         icon: str = "",
         name: str = "",
     ) -> widgets.Button:
-        """Return a button that sends an action, or calls a function; `name` is its CSS class."""
-        call = (lambda: self.send(act)) if isinstance(act, Action) else act
-        return button(text, tooltip, call, icon, name)
+        """Return a button as wide as its label that sends an action, or calls a function.
 
-    def sets(self, widget: widgets.Widget, name: FieldName, trait: str = "value") -> None:
-        """Set a field of the state to each new value that the user gives a trait."""
-        self.on_change(widget, lambda value: self.send(SetField(name, value)), trait)
+        `name` is its CSS class.
+        """
+        layout = widgets.Layout(width="auto")
+        made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
+        made.on_click(lambda _: self.send(act) if isinstance(act, Action) else act())
+        return classed(made, name)
+
+    def sets(self, widget: widgets.Widget, name: FieldName) -> None:
+        """Set a field of the state to each new value that the user gives a widget."""
+        self.on_change(widget, lambda value: self.send(SetField(name, value)))
 
     def send(self, action: Action) -> None:
         """Dispatch an action of the user."""

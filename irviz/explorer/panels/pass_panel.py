@@ -167,7 +167,7 @@ class PassPanel(Panel):
         is_known = trials is not None and trials[0] == (self.state.stage, self.state.function)
         would = trials[1] if trials is not None and is_known else {}
         cards = [_card(entry, would.get(entry.full_name, "")) for entry in entries]
-        with self.changes.paused(), self._choice.hold_sync():
+        with self.setting_traits(), self._choice.hold_sync():
             self._choice.cards = cards
             self._choice.answered = words
             self._choice.chosen = chosen
@@ -202,7 +202,7 @@ class PassPanel(Panel):
 
     def _forget(self) -> None:
         """Remove a preview, which was of something else."""
-        if not self.changes.are_paused:
+        if not self._sets_traits:
             self._words.value = ""
             self.send(actions.ForgetPreview())
 

@@ -129,12 +129,12 @@ _MOST_NAMES = 6
 class _Shown:
     """A requested picture, with a button to save it."""
 
-    def __init__(self, kind: str, send: Callable[[actions.Action], None]) -> None:
+    def __init__(self, kind: str, panel: Panel) -> None:
         self.picture: Figure | GraphFigure | None = None
-        self._kind, self._send = kind, send
+        self._kind, self._panel = kind, panel
         self._html = ui.html(f"irviz-{kind}-picture")
         self._file = ""
-        save = ui.button(
+        save = panel.button(
             "Save SVG", "Save this picture", self._save, "download", f"irviz-{kind}-save"
         )
         self.widget = widgets.VBox([self._html, save])
@@ -155,7 +155,7 @@ class _Shown:
 
     def _save(self) -> None:
         if self.picture is not None:
-            self._send(actions.SaveDrawing(self.picture, self._file))
+            self._panel.send(actions.SaveDrawing(self.picture, self._file))
 
 
 class MemoryPanel(Panel):
@@ -182,16 +182,14 @@ class MemoryPanel(Panel):
             "bar-chart",
         )
         self._facts = ui.html("irviz-memory-facts")
-        self._planned = ui.field(
-            widgets.Checkbox, "", "with the storages of the plan", is_aligned=True, indent=False
-        )
+        self._planned = ui.checkbox("", "with the storages of the plan")
         self.ask_buffers = self.button(
             "Destination-passing view",
             "Draw the buffers that each call reads and writes",
             lambda: self._try(self._show_buffers),
             "sitemap",
         )
-        self.chart, self.buffers = _Shown("memory", self.send), _Shown("buffers", self.send)
+        self.chart, self.buffers = _Shown("memory", self), _Shown("buffers", self)
         controls = [self._checked, self._theme, self.ask, self._facts, self.chart.widget]
         controls += [self.ask_buffers, self._planned, self.buffers.widget]
         self._controls, self._hint = widgets.VBox(controls), ui.html("")

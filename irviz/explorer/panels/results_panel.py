@@ -44,9 +44,7 @@ class RunButton(Panel):
             "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
         )
         self._answer = ui.html("irviz-answer")
-        self._automatic = ui.field(
-            widgets.Checkbox, "irviz-run-new", "run every new stage", value=True, indent=False
-        )
+        self._automatic = ui.checkbox("irviz-run-new", "run every new stage", is_on=True)
         self.sets(self._automatic, "runs_new_stages")
         row = widgets.HBox([self._run, self._automatic])
         self.widget = widgets.VBox([row, self._answer])
@@ -278,7 +276,7 @@ class InputsPanel(Panel):
             failed = failed or _NO_FILE
         self._refused = failed or self._plan()[0]
         self._file.say(failed and f"{failed}; {_AS_BEFORE}")
-        with self.changes.paused():
+        with self.setting_traits():
             self._render()
         if not self._refused:
             seed, sizes = int(self._seed.value), self._said_sizes()

@@ -6,8 +6,7 @@ import ipywidgets as widgets
 
 from irviz.explorer import actions
 from irviz.explorer.downloads import PictureOptions, Saved
-from irviz.explorer.panels.panel import Panel, field, heading
-from irviz.explorer.state import State
+from irviz.explorer.panels.panel import Panel, checkbox, field, heading
 from irviz.explorer.store import Store
 from irviz.view.graph.dot import RANKDIRS
 from irviz.view.theme import THEMES
@@ -16,7 +15,7 @@ _PICTURES = {"SVG": "svg", "PDF": "pdf", "PNG": "png", "DOT": "dot"}
 
 
 class SavePanel(Panel):
-    """Saves the shown picture, of one stage or two, or all stages."""
+    """Saves the shown picture, all stages, or a script that makes the shown one with TVM alone."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -30,23 +29,14 @@ class SavePanel(Panel):
         direction = field(
             widgets.Dropdown, "", "direction", options=tuple(RANKDIRS), is_aligned=True
         )
-        highlight = field(
-            widgets.Checkbox, "", "frame the selected node", is_aligned=True, indent=False
-        )
+        highlight = checkbox("", "frame the selected node")
 
         def picture() -> None:
             options = PictureOptions(title.value, theme.value, direction.value, highlight.value)
             self.send(actions.Save(Saved(kind.value, options)))
 
         save = self.button("Save picture", "Save what is shown as a picture", picture, "download")
-        params = field(
-            widgets.Checkbox,
-            "irviz-save-params",
-            "with params",
-            value=True,
-            is_aligned=True,
-            indent=False,
-        )
+        params = checkbox("irviz-save-params", "with params", is_on=True)
         keep = self.button(
             "Save session",
             "Save all stages, to open them again",
@@ -59,31 +49,18 @@ class SavePanel(Panel):
             actions.Save(Saved("html")),
             "download",
         )
-        picture_form = [heading("Picture"), kind, title, theme, direction, highlight, save]
-        self.widget = widgets.VBox([*picture_form, heading("Session"), params, keep, page])
-
-    def _show(self, state: State) -> None:
-        """Show nothing of the state."""
-
-
-class PythonPanel(Panel):
-    """Provides the script that recreates the current stage from the first with TVM alone."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
         copy = self.button(
             "Copy as Python",
             "Put a script on the clipboard that makes this stage with TVM alone",
             actions.CopyScript(),
             "copy",
         )
-        save = self.button(
+        script = self.button(
             "Save as Python",
             "Save a script with TVM alone that makes the shown stage",
             actions.Save(Saved("python")),
             "download",
         )
-        self.widget = widgets.VBox([heading("Script"), copy, save])
-
-    def _show(self, state: State) -> None:
-        """Show nothing of the state."""
+        parts = [heading("Picture"), kind, title, theme, direction, highlight, save]
+        parts += [heading("Session"), params, keep, page, heading("Script"), copy, script]
+        self.widget = widgets.VBox(parts)

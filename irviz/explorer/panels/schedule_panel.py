@@ -23,9 +23,7 @@ class SchedulePanel(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._functions = ui.field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
-        self._automatic = ui.field(
-            widgets.Checkbox, "", "measure each step", value=True, indent=False
-        )
+        self._automatic = ui.checkbox("", "measure each step", is_on=True)
         self._error = ui.html("")
         self.on_change(self._functions, self._choose_function)
         self.sets(self._automatic, "measures_steps")

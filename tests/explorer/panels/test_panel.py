@@ -1,11 +1,12 @@
 """The controls of the panels' forms."""
 
 import threading
+from types import SimpleNamespace
 
 import ipywidgets as widgets
 import pytest
 
-from irviz.explorer.panels.panel import ReadersChanges, offer
+from irviz.explorer.panels.panel import Panel, offer
 
 
 @pytest.mark.parametrize("control", [widgets.Dropdown, widgets.Select])
@@ -20,10 +21,10 @@ def test_what_is_offered_and_what_is_chosen_reach_the_browser_together(control, 
 
 def test_what_the_user_changes_while_another_thread_sets_widgets_is_passed_on():
     lock, field, taken = threading.RLock(), widgets.Text(), []
-    changes = ReadersChanges(lock)
-    field.observe(changes.to(taken.append), "value")
+    panel = Panel(SimpleNamespace(runner=SimpleNamespace(lock=lock)))
+    panel.on_change(field, taken.append)
     user = threading.Thread(target=setattr, args=(field, "value", "typed"))
-    with lock, changes.paused():
+    with lock, panel.setting_traits():
         user.start()
         user.join(0.2)
         assert not taken

@@ -16,7 +16,7 @@ from irviz.course.mlp import MyModuleStatic
 from irviz.explorer.actions import Cancel, Checkout, Compare, Save, Select
 from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.effects import Effects
-from irviz.explorer.panels.save_panel import PythonPanel, SavePanel
+from irviz.explorer.panels.save_panel import SavePanel
 from irviz.explorer.state import Making
 from irviz.session.session import Session
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.worker
 @pytest.fixture
 def saving(desk_class):
     session = Session(MyModuleStatic, params=mlp_params()).bind()
-    return desk_class(session, SavePanel, PythonPanel, effects=Effects)
+    return desk_class(session, SavePanel, effects=Effects)
 
 
 def given(saving, wanted=None):

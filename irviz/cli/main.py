@@ -135,8 +135,7 @@ def failure_words(failure: BaseException) -> str:
     return " ".join(str(failure).split())
 
 
-def add_demo(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_demo(commands: Commands) -> None:
     parser = commands.add_parser("demo", help="open the explorer on the course's MLP")
     parser.add_argument("--svg", type=Path, help="write a picture and print a report; no browser")
     add_page(parser)
@@ -145,9 +144,9 @@ def add_demo(commands: Commands) -> None:
 
 def _run_demo(options: argparse.Namespace) -> None:
     if options.svg is None:
-        from irviz.cli.page_launcher import DEMO, serve
+        from irviz.cli.page_launcher import DEMO, PageRequest, serve
 
-        serve(DEMO, port=options.port, place=options.place, is_new=options.new)
+        serve(PageRequest(DEMO, port=options.port), options.place, is_new=options.new)
         return
     session = demo_stages()
     session.draw().save(options.svg)
@@ -175,8 +174,7 @@ def demo_stages() -> Session:
     return demo_session().bind().swap("relu0", "env.relu")
 
 
-def add_draw(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_draw(commands: Commands) -> None:
     parser = commands.add_parser("draw", help="draw a function of a module to a file")
     add_file(parser)
     parser.add_argument(
@@ -209,8 +207,7 @@ def _run_draw(options: argparse.Namespace) -> None:
     print_notes([figure.note] if figure.note else [])
 
 
-def add_open(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_open(commands: Commands) -> None:
     parser = commands.add_parser("open", help="open the explorer on a file")
     add_file(parser, is_optional=True)
     add_function(parser)
@@ -219,26 +216,19 @@ def add_open(commands: Commands) -> None:
 
 
 def _run_open(options: argparse.Namespace) -> None:
-    from irviz.cli.page_launcher import START, serve
+    from irviz.cli.page_launcher import START, PageRequest, serve
     from irviz.loaders.file_limits import file_size, named
 
     file: Path | None = options.file
     if file is not None and (file.exists() or "#" not in file.name):  # it may name a stage
         with named(str(file)):
             file_size(file)  # before a page is shown
-    serve(
-        START if file is None else str(file.resolve()),
-        options.module,
-        options.function,
-        options.missing,
-        port=options.port,
-        place=options.place,
-        is_new=options.new,
-    )
+    what = START if file is None else str(file.resolve())
+    request = PageRequest(what, options.module, options.function, options.missing, options.port)
+    serve(request, options.place, is_new=options.new)
 
 
-def add_diff(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_diff(commands: Commands) -> None:
     parser = commands.add_parser(
         "diff",
         help="print what differs between two modules or recordings; exit code 1 if anything does",
@@ -328,8 +318,7 @@ def _diff_recordings(options: argparse.Namespace, before: Session, after: Sessio
 _CHECK, _CHECK_MODULE = "still_fails", "user_check"
 
 
-def add_reduce(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_reduce(commands: Commands) -> None:
     parser = commands.add_parser("reduce", help="reduce a module that fails to a smaller one")
     add_file(parser)
     parser.add_argument(
@@ -413,8 +402,7 @@ def _load_check(path: Path) -> Callable[[ir.IRModule], Any]:
     return found
 
 
-def add_export(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_export(commands: Commands) -> None:
     parser = commands.add_parser(
         "export", help="write a module or a session as one HTML page, or the times of a recording"
     )
@@ -440,8 +428,7 @@ def _run_export(options: argparse.Namespace) -> None:
     print(saved(options.output))  # noqa: T201
 
 
-def add_figures(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_figures(commands: Commands) -> None:
     parser = commands.add_parser("figures", help="draw the figures that a figures.toml declares")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these figures")
     parser.add_argument(
@@ -491,8 +478,7 @@ def _run_figures(options: argparse.Namespace) -> int:
 MOST_BYTES: Final = 50_000_000
 
 
-def add_upgrade(commands: Commands) -> None:
-    """Add the command to the command line."""
+def _add_upgrade(commands: Commands) -> None:
     parser = commands.add_parser("upgrade", help="rewrite older TVM code for the installed TVM")
     parser.add_argument(
         "file", type=Path, metavar="FILE", help=".py, .ipynb, or .md, .rst, .txt with code"
@@ -550,15 +536,10 @@ def _text_to_upgrade(path: Path) -> str:
 
 
 COMMANDS = (
-    add_demo,
-    add_draw,
-    add_open,
-    add_diff,
-    add_reduce,
-    add_export,
-    add_figures,
-    add_upgrade,
+    *(_add_demo, _add_draw, _add_open, _add_diff),
+    *(_add_reduce, _add_export, _add_figures, _add_upgrade),
 )
+"""Functions that add a command to the command line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -567,14 +548,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options) or 0
     except FAILURES as failure:
-        return _fail(failure_words(failure))
+        print_notes([failure_words(failure)])
+        return 2
     except KeyboardInterrupt:
         return 130
-
-
-def _fail(message: str) -> int:
-    print(f"irviz: {message}", file=sys.stderr)  # noqa: T201
-    return 2
 
 
 class _Parser(argparse.ArgumentParser):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import comm
@@ -24,7 +24,8 @@ class Pages:
     """
 
     def __init__(self) -> None:
-        self._sockets: set[WebSocketHandler] = set()
+        self.sockets: set[WebSocketHandler] = set()
+        """Those of the pages."""
         self._loop = asyncio.get_running_loop()
         self._manager = CommManager()
         self._parent = ""
@@ -41,23 +42,18 @@ class Pages:
         comm.get_comm_manager = lambda: self._manager
         comm.create_comm = lambda *given, **options: PageComm(self, *given, **options)
 
-    def add(self, socket: WebSocketHandler) -> None:
-        """Start sending messages of widgets to a page."""
-        self._sockets.add(socket)
-
-    def remove(self, socket: WebSocketHandler) -> None:
-        """Stop sending messages to a page."""
-        self._sockets.discard(socket)
-
     def hear(self, message: dict[str, Any], buffers: list[memoryview]) -> None:
         """Deliver a page's message to its widget."""
         self.heard = time.monotonic()
         if message["type"] not in _TYPES:
             raise ValueError(f"a page sends no {message['type']!r}, but one of {_TYPES}")
         full = {**message, "header": {"msg_id": message["id"]}, "buffers": buffers}
-        with self._because_of(message["id"]):
+        self._parent = message["id"]
+        try:
             getattr(self._manager, message["type"])(None, "", full)
             self._tell({"type": "idle", "parent": message["id"], "buffers": 0}, [])
+        finally:
+            self._parent = ""
 
     def say(self, message: dict[str, Any], buffers: list[bytes]) -> None:
         """Send a widget's message to every page, from any thread."""
@@ -72,23 +68,15 @@ class Pages:
             self._loop.call_soon_threadsafe(self._tell, message, buffers)
 
     def _tell(self, message: dict[str, Any], buffers: list[bytes]) -> None:
-        if not self._sockets:
+        if not self.sockets:
             return
         text = json.dumps(message, allow_nan=False)  # NaN is no JSON: the page could not read it
-        for socket in tuple(self._sockets):
+        for socket in tuple(self.sockets):
             with suppress(WebSocketClosedError):  # it removes itself
                 parts: list[str | bytes] = [text, *map(bytes, buffers)]
                 for part in parts:
                     sent = socket.write_message(part, binary=isinstance(part, bytes))
                     asyncio.ensure_future(sent).add_done_callback(asyncio.Future.exception)
-
-    @contextmanager
-    def _because_of(self, parent: str) -> Iterator[None]:
-        self._parent = parent
-        try:
-            yield
-        finally:
-            self._parent = ""
 
 
 class PageComm(BaseComm):

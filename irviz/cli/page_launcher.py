@@ -19,7 +19,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -48,24 +48,11 @@ class ServeError(IrvizError, RuntimeError):
     """The page cannot be served."""
 
 
-def serve(
-    what: str,
-    name: str = "",
-    function: str = "",
-    missing: Missing = "error",
-    *,
-    port: int = 0,
-    place: Place = "any",
-    is_new: bool = False,
-) -> None:
+def serve(request: PageRequest, place: Place = "any", *, is_new: bool = False) -> None:
     """Serve the explorer on the loopback address until interrupted, or its window is closed.
 
     Args:
-        what: A file that `irviz.load` takes, DEMO, or START.
-        name: The module to open, if the file defines several.
-        function: The function to show first, if the module has several.
-        missing: What to do with calls that TVM's importer does not support, as in `irviz.load`.
-        port: The port; 0 for any free one.
+        request: What to show.
         place: Where the page is shown: in a desktop "window", in the "browser", in "any" of these
             (a window if pywebview is installed), or "nowhere", which prints its address.
         is_new: Whether to load TVM anew, and not to let a running irviz fork the server.
@@ -79,8 +66,8 @@ def serve(
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        started(what, port, name, function, missing, is_new=is_new) as (process, url),
-        _redirecting_file(url, what) as page,
+        started(request, is_new=is_new) as (process, url),
+        _redirecting_file(url, request.what) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
         if place == "window" or (place == "any" and has_webview()):
@@ -94,7 +81,7 @@ def serve(
                 print(_NO_WINDOW.format(window.returncode), file=sys.stderr)  # noqa: T201
                 webbrowser.open(page.as_uri())
         elif place == "nowhere" or not webbrowser.open(page.as_uri()):
-            _wait_until_open(process)
+            _answer(process)  # which says that all is open
         else:  # the page says it too, and another file can be chosen there
             _print_failure(process)
         process.wait()
@@ -148,32 +135,20 @@ def interruptible() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def served(
-    what: str,
-    port: int = 0,
-    name: str = "",
-    function: str = "",
-    missing: Missing = "error",
-    *,
-    is_new: bool = True,
-) -> Iterator[tuple[Server, str]]:
+def served(what: str, *, is_new: bool = True) -> Iterator[tuple[Server, str]]:
     """Serve a page until the block ends; yield process and address once everything is open.
 
     Raises:
         ServeError: The server does not start, or the file cannot be opened.
     """
-    with started(what, port, name, function, missing, is_new=is_new) as (process, url):
-        _wait_until_open(process)
+    with started(PageRequest(what), is_new=is_new) as (process, url):
+        _answer(process)  # which says that all is open
         yield process, url
 
 
 @contextlib.contextmanager
-def started(
-    what: str, port: int, name: str, function: str, missing: Missing, *, is_new: bool = True
-) -> Iterator[tuple[Server, str]]:
+def started(request: PageRequest, *, is_new: bool = True) -> Iterator[tuple[Server, str]]:
     """Serve a page until the block ends; yield process and address once it answers."""
-    token = secrets.token_urlsafe(24)
-    request = PageRequest(what, name, function, port, token, os.getpid(), str(Path.cwd()), missing)
     settings = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
     # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
     # so that Ctrl-C in a terminal reaches this process alone
@@ -183,7 +158,7 @@ def started(
         if isinstance(process, ForkedServer):
             stack.callback(process.close)
         else:
-            listener = stack.enter_context(_listening_at(port)) if _PASSES_SOCKETS else None
+            listener = stack.enter_context(_listening_at(request.port)) if _PASSES_SOCKETS else None
             folder = tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True)
             passed = [listener.fileno()] if listener else []
             process = stack.enter_context(
@@ -209,7 +184,7 @@ def started(
                 port = listener.getsockname()[1]
         else:  # nothing is sent to the port before, because another program may listen there
             port = int(_answer(process)["port"])
-        yield process, f"http://{ADDRESS}:{port}/?token={token}"
+        yield process, f"http://{ADDRESS}:{port}/?token={request.token}"
 
 
 def _listening_at(port: int) -> socket.socket:
@@ -220,15 +195,10 @@ def _listening_at(port: int) -> socket.socket:
         raise ServeError(PORT_WORDS.format(port, failure)) from failure
 
 
-def _wait_until_open(process: Server) -> None:
-    """Wait until the server has opened what was requested; raise ServeError if it cannot."""
-    _answer(process)
-
-
 def _print_failure(process: Server) -> None:
     """Wait until the server has opened what was requested, or print why it cannot."""
     try:
-        _wait_until_open(process)
+        _answer(process)
     except ServeError as failure:
         if process.poll() is None:
             print(f"irviz: {failure}", file=sys.stderr)  # noqa: T201
@@ -367,22 +337,22 @@ class PageRequest:
         what: A file that `irviz.load` takes, DEMO, or START.
         name: A module, where the file defines several.
         function: The function to begin with, where the module has several.
+        missing: What to do with calls that TVM's importer does not support, as in `irviz.load`.
         port: A port; 0 for any free one.
         token: The token that requests must have.
         parent: The process whose exit ends the server.
         directory: The current directory, where files are saved.
-        missing: What to do with calls that TVM's importer does not support.
         environment: The environment of a server that is forked, which ends with its connection.
         listener: The descriptor of a socket that listens already, in place of a port.
     """
 
     what: str
-    name: str
-    function: str
-    port: int
-    token: str
-    parent: int
-    directory: str
+    name: str = ""
+    function: str = ""
     missing: Missing = "error"
+    port: int = 0
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    parent: int = field(default_factory=os.getpid)
+    directory: str = field(default_factory=os.getcwd)
     environment: dict[str, str] | None = None
     listener: int | None = None

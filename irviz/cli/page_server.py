@@ -383,10 +383,10 @@ class _Connection(_Private, WebSocketHandler):
         self.message: dict[str, Any] = {}
         self.buffers: list[memoryview] = []
         self.set_nodelay(True)
-        self.shown.pages.add(self)
+        self.shown.pages.sockets.add(self)
 
     def on_close(self) -> None:
-        self.shown.pages.remove(self)
+        self.shown.pages.sockets.discard(self)
 
     def on_message(self, message: str | bytes) -> None:
         if isinstance(message, str):
@@ -411,9 +411,10 @@ def start_page(token: str, failure: str = "", refused: str = "") -> str:
         failure: Why another could not be opened.
         refused: That one, if it can be opened with opaque nodes.
     """
-    words = {"recent": recent_files(), "examples": EXAMPLES}
-    words |= {"failure": failure, "refused": refused}
-    return template("start").render(words, token=token)
+    files = recent_files()
+    return template("start").render(
+        recent=files, examples=EXAMPLES, failure=failure, refused=refused, token=token
+    )
 
 
 def template(name: str) -> jinja2.Template:

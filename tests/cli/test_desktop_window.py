@@ -14,7 +14,7 @@ import pytest
 from irviz.cli import desktop_window as windows
 from irviz.cli import page_launcher as serving
 from irviz.cli.desktop_window import WindowError, has_webview
-from irviz.cli.page_launcher import START, serve
+from irviz.cli.page_launcher import START, PageRequest, serve
 
 pytestmark = [
     pytest.mark.worker,
@@ -71,7 +71,7 @@ def test_closing_the_window_ends_the_server_and_leaves_no_process_and_no_file(
 ) -> None:
     browser(tmp_path, f'echo "$@" > {tmp_path}/arguments')
     before = children()
-    serve(START, place="window")
+    serve(PageRequest(START), place="window")
     address = capfd.readouterr().out
     [app, profile, *_] = (tmp_path / "arguments").read_text().split()
     assert app.startswith("--app=file://")
@@ -93,7 +93,7 @@ def test_a_window_that_cannot_be_opened_gives_way_to_the_browser(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving.webbrowser, "open", open_browser)
-    serve(START, place="window")
+    serve(PageRequest(START), place="window")
     assert len(opened) == 1
     assert "the window ended with code 3" in capfd.readouterr().err
 
@@ -114,7 +114,7 @@ def test_ending_irviz_ends_the_window(tmp_path: Path, monkeypatch: pytest.Monkey
         sleep(seconds)
 
     monkeypatch.setattr(serving, "time", SimpleNamespace(sleep=interrupt))
-    serve(START, place="window")
+    serve(PageRequest(START), place="window")
     assert children() == before
 
 
@@ -127,7 +127,7 @@ def test_pywebview_is_preferred_and_told_the_address_by_a_file(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)
     assert has_webview()
-    serve(START)
+    serve(PageRequest(START))
     assert (tmp_path / "shown").read_text() in capfd.readouterr().out
 
 
@@ -141,4 +141,4 @@ def test_without_a_screen_there_is_no_window_of_pywebview(
 
 def test_where_no_window_can_be_opened_it_is_said_what_would_help() -> None:
     with pytest.raises(WindowError, match=r"irviz\[desktop\].*Chromium.*leave out --window"):
-        serve(START, place="window")
+        serve(PageRequest(START), place="window")

@@ -116,7 +116,9 @@ def test_of_several_functions_the_first_or_the_chosen_one_is_drawn_and_opened(
     served = []
     monkeypatch.setattr("irviz.cli.page_launcher.serve", lambda *given, **_: served.append(given))
     assert main(["open", str(path), "--function", "second", "--missing", "opaque"]) == 0
-    assert served == [(str(path), "", "second", "opaque")]
+    [(request, _)] = served
+    assert (request.what, request.name) == (str(path), "")
+    assert (request.function, request.missing) == ("second", "opaque")
     capsys.readouterr()
     monkeypatch.undo()
     assert main(["open", str(path), "--function", "third", "--no-browser"]) == 2
@@ -139,7 +141,7 @@ def test_the_page_begins_with_the_module_and_the_function_that_it_is_started_for
     monkeypatch.setattr(
         "irviz.session.open_session.load", lambda *given, **options: (given, options)
     )
-    request = PageRequest("a.py", "Last", "second", 0, "", 0, ".", "opaque")
+    request = PageRequest("a.py", "Last", "second", "opaque")
     options = {"name": "Last", "function": "second", "missing": "opaque"}
     assert page_server.session_of_page("a.py", request, "opaque") == (("a.py",), options)
     # another one that is chosen in its place has other names

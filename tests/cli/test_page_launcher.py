@@ -31,6 +31,7 @@ from irviz.cli.page_launcher import (
     DEMO,
     START,
     ForkedServer,
+    PageRequest,
     ServeError,
     serve,
     served,
@@ -105,7 +106,7 @@ def test_the_page_says_what_is_being_opened_or_why_it_cannot_be_and_opens_anothe
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path = tmp_path / "model<b>.py"
     path.write_text("not a module")
-    with started(str(path), 0, "", "", "error") as (_, url):
+    with started(PageRequest(str(path))) as (_, url):
         at = {name: url.replace("/?", f"/{name}?") for name in ("opened", "open")}
         _, _, text = fetch(url)  # before TVM is loaded
         assert "Opening model&lt;b&gt;.py" in text
@@ -189,7 +190,7 @@ def test_a_server_that_was_killed_is_in_the_way_of_no_command(own_data):
 @contextlib.contextmanager
 def answering(*, is_new=False):
     """Serve a page that answers, and may not have loaded TVM yet; yield the process."""
-    with started(START, 0, "", "", "error", is_new=is_new) as (process, url):
+    with started(PageRequest(START), is_new=is_new) as (process, url):
         assert fetch(url)[0] == 200
         yield process
 
@@ -258,7 +259,7 @@ def test_the_token_goes_to_nobody_who_listens_on_the_port_already():
         other.settimeout(0.1)
         port = other.getsockname()[1]
         with pytest.raises(ServeError, match=f"port {port} cannot be used .*in use"):
-            serve(DEMO, port=port, place="nowhere")
+            serve(PageRequest(DEMO, port=port), "nowhere")
         with pytest.raises(TimeoutError):
             other.accept()
 
@@ -280,7 +281,7 @@ def test_the_browser_gets_a_file_for_the_user_alone_which_says_what_is_opened(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serving.webbrowser, "open", open_browser)
-    serve("models/<b>.onnx", place="browser")
+    serve(PageRequest("models/<b>.onnx"), "browser")
     [(address, modes, text)] = opened
     assert "token" not in address
     assert modes == [0o600, 0o700]
@@ -319,7 +320,7 @@ def test_a_model_with_an_operator_that_tvm_lacks_can_be_opened_with_an_opaque_no
     path = tmp_path / "own.onnx"
     opsets = [onnx.helper.make_opsetid(*one) for one in (("", 18), ("own", 1))]
     onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), path)
-    with started(str(path), 0, "", "", "error", is_new=False) as (_, url):
+    with started(PageRequest(str(path)), is_new=False) as (_, url):
         assert not json.loads(fetch(url.replace("/?", "/opened?"))[2])["model"]
         button = re.search(f'value="{path}" data-missing="opaque"', fetch(url)[2])
         assert button is not None
@@ -352,7 +353,7 @@ def test_a_browser_that_is_there_before_the_server_waits_for_it(tmp_path, monkey
     late.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(late))
     began = time.monotonic()
-    with started(START, 0, "", "", "error") as (_, url):
+    with started(PageRequest(START)) as (_, url):
         assert time.monotonic() - began < 0.9
         with urllib.request.urlopen(url) as answer:
             assert answer.status == 200

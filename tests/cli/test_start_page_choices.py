@@ -91,7 +91,7 @@ def test_what_there_is_to_try_is_opened_and_is_no_recent_file(
     monkeypatch.setattr(Pages, "connect_widgets", lambda *_: None)
 
     async def open_it() -> None:
-        shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path)
+        shown = PageSession(PageRequest(""), Pages(), tmp_path)
         shown.open(name)
         assert await shown.opened() == ""
         assert shown.explorer is not None
@@ -118,7 +118,7 @@ def test_a_file_that_the_page_sends_is_opened_and_not_remembered(
     monkeypatch.setattr(PageSession, "load", load)
 
     async def open_files() -> None:
-        shown = PageSession(PageRequest("", "", "", 0, "", 0, "."), Pages(), tmp_path / "private")
+        shown = PageSession(PageRequest(""), Pages(), tmp_path / "private")
         shown.folder.mkdir()
         sent = shown.new_path("../../mine.py")
         sent.write_text("text")

@@ -51,7 +51,7 @@ def _run_inside() -> None:
     """Let this worker run everything itself."""
     from irviz.worker import one_shot_process
 
-    one_shot_process._CAN_FORK = False
+    one_shot_process.CAN_FORK = False
 
 
 def _in_turn(ways: dict[str, tuple[irviz.Session, Worker]], pause: float) -> dict[str, list[float]]:

@@ -79,7 +79,9 @@ def _serve(parent: socket.socket) -> Callable[[], None]:
         if not descriptors:
             parent.send(number + b" " + (_end(_pids.pop(number)) if number in _pids else b""))
             continue
-        pid = _fork()
+        pid = None
+        with contextlib.suppress(OSError):  # the parent notices that the worker's pipes close
+            pid = fork()
         is_worker = number.isdigit()
         if pid == 0:
             parent.close()
@@ -95,14 +97,6 @@ def _serve(parent: socket.socket) -> Callable[[], None]:
             _others.add(pid)
         for descriptor in descriptors:
             os.close(descriptor)
-
-
-def _fork() -> int | None:
-    """Fork; return None on failure, which the parent notices because the worker's pipes close."""
-    try:
-        return fork()
-    except OSError:
-        return None
 
 
 def _begin(descriptors: list[int]) -> None:

@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 _MOST_BYTES = 1 << 27
 """The size limit of an answer of a run, without its large arrays."""
-_CAN_FORK = sys.platform.startswith("linux")
+CAN_FORK = sys.platform.startswith("linux")
 """Other systems lack fork, or their libraries do not work after it."""
 
 
@@ -85,7 +85,7 @@ def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -
     """
     global _state
     called = partial(confined, work) if is_confined else work
-    if _state is _State.FRESH or not _CAN_FORK:
+    if _state is _State.FRESH or not CAN_FORK:
         return called()
     _state = _State.STALE
     return Packed(_answer_of(_forked(lambda _: packed_call(called))))

@@ -31,7 +31,7 @@ from irviz.limits import CALL_SECONDS
 from irviz.worker.captured_output import StdoutCapture
 from irviz.worker.child_process import Fork, Process, Surroundings, end_process
 from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
-from irviz.worker.one_shot_process import FreshProcessEndedError
+from irviz.worker.one_shot_process import CAN_FORK, FreshProcessEndedError
 from irviz.worker.responses import (
     PROGRESS,
     UnreadableAnswerError,
@@ -298,11 +298,10 @@ def _why(failure: Exception) -> str:
 # --- A parent's handle of a worker process: starting, calling and killing it ---------------------
 
 
-_CAN_FORK = sys.platform.startswith("linux")
-"""Other systems lack fork, or their libraries do not work after it."""
 _alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
-_starters: dict[int, ThreadPoolExecutor] = {}
-_servers: dict[int, ForkServer] = {}
+_server: ForkServer | None = None
+_starter = ThreadPoolExecutor(1, "irviz-starts")
+"""The thread that starts processes: Linux kills what a thread has started when that ends."""
 _lock = threading.RLock()
 _inherited: list[object] = []
 """The processes of a fork's parent, kept so that they are not finalized here."""
@@ -339,7 +338,7 @@ class WorkerHandle:
         self._ending, self._is_ended = threading.Lock(), False
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._exit_code: int | None = None
-        self._started: Started = _starter().submit(_start, prepare, self.output.descriptor).result()
+        self._started: Started = _starter.submit(_start, prepare, self.output.descriptor).result()
         with _lock:
             _alive.add(self)
         threading.Thread(target=self._serve_requests, daemon=True).start()
@@ -426,16 +425,16 @@ def exit_status(code: int | None) -> str:
 
 
 def _start(prepare: Callable[[], None], printed: int) -> Started:
-    if prepare is not load_tvm or not _CAN_FORK:
+    global _server
+    if prepare is not load_tvm or not CAN_FORK:
         return DirectProcess(printed)
-    server = _servers.get(os.getpid())
-    if server is not None and not server.is_alive:
-        server.end()
-        server = None
-    if server is None:
-        server = _servers[os.getpid()] = ForkServer()
+    if _server is not None and not _server.is_alive:
+        _server.end()
+        _server = None
+    if _server is None:
+        _server = ForkServer()
     with contextlib.suppress(OSError):  # it ended a moment ago
-        return ForkedProcess(server, printed)
+        return ForkedProcess(_server, printed)
     return DirectProcess(printed)
 
 
@@ -446,8 +445,9 @@ def fork_workers_from_here() -> None:
     as long as the process, as Linux kills what a thread has started when that ends. Workers see
     what the memory holds by then.
     """
-    if _CAN_FORK and os.getpid() not in _servers:
-        _servers[os.getpid()] = ForkServer(is_loaded=True)
+    global _server
+    if CAN_FORK and _server is None:
+        _server = ForkServer(is_loaded=True)
 
 
 def fork_main(module: str, *descriptors: int) -> None:
@@ -456,38 +456,25 @@ def fork_main(module: str, *descriptors: int) -> None:
     It inherits what workers do, and the descriptors are its standard streams. Raises OSError where
     no process can be forked.
     """
-    server = _servers.get(os.getpid())
-    if server is None:
+    if _server is None:
         raise OSError("there is no process to fork")
-    server.start(module, *descriptors)
-
-
-def _starter() -> ThreadPoolExecutor:
-    """Return the thread that starts processes, which lives as long as this process.
-
-    Linux kills a process when the thread that started it ends, if the process asks for that.
-    """
-    with _lock:
-        if os.getpid() not in _starters:
-            _starters[os.getpid()] = ThreadPoolExecutor(1, "irviz-starts")
-        return _starters[os.getpid()]
+    _server.start(module, *descriptors)
 
 
 @atexit.register
 def _end_all() -> None:
     for process in list(_alive):
         process.end()
-    if server := _servers.pop(os.getpid(), None):
-        server.end()
+    if _server is not None:
+        _server.end()
 
 
 def _reset_after_fork() -> None:
     """Forget the parent's processes; the lock may be held by a thread that the fork lacks."""
-    global _lock
-    _lock = threading.RLock()
-    _inherited.extend([*_alive, *_servers.values()])
+    global _lock, _server, _starter
+    _inherited.extend([*_alive, _server, _starter])
+    _lock, _server, _starter = threading.RLock(), None, ThreadPoolExecutor(1, "irviz-starts")
     _alive.clear()
-    _servers.clear()
     for worker in list(_workers):
         worker._reset_after_fork()
 

@@ -59,16 +59,16 @@ def _answer(request: bytes, place: Place | None) -> bytes:
         with contextlib.suppress(UnsharedError):  # another process's files are hidden here
             number = place.open(os.O_RDWR)
     set_answer_file(number)
+
+    def called() -> object:
+        function, arguments = cloudpickle.loads(request)
+        return function(*arguments)
+
     try:
-        return packed_call(lambda: _called(request))
+        return packed_call(called)
     finally:
         if number is not None:
             os.close(number)
-
-
-def _called(request: bytes) -> object:
-    function, arguments = cloudpickle.loads(request)
-    return function(*arguments)
 
 
 def initialize(prepare: Callable[[], None], parent: int, surroundings: Surroundings) -> None:

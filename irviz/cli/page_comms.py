@@ -33,11 +33,7 @@ class Pages:
         """When a page sent its last message."""
 
     def connect_widgets(self, control: Callable[[BaseComm, dict[str, Any]], None]) -> None:
-        """Connect widgets created from now on to the pages.
-
-        Args:
-            control: Handles a page's request for the state of all widgets.
-        """
+        """Connect widgets created from now on; `control` handles requests for the state of all."""
         self._manager.register_target("jupyter.widget.control", control)
         comm.get_comm_manager = lambda: self._manager
         comm.create_comm = lambda *given, **options: PageComm(self, *given, **options)

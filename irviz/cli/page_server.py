@@ -76,7 +76,8 @@ _NEVER = 1_000_000
 def main() -> None:
     """Serve the page requested on standard input, and print its port to standard output."""
     given = os.fdopen(os.dup(0), encoding="utf-8")
-    answer = _own_stdout()
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what is printed is not for the parent
     request = PageRequest(**json.loads(given.readline()))
     if request.environment is None:
         exit_with_parent(request.parent)
@@ -216,13 +217,6 @@ async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float 
 def _say(answer: TextIO, **said: object) -> None:
     with contextlib.suppress(BrokenPipeError):
         print(json.dumps(said), file=answer, flush=True)
-
-
-def _own_stdout() -> TextIO:
-    """Return the pipe to the parent, and redirect standard output to standard error."""
-    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return pipe
 
 
 _POLICY = {

@@ -9,7 +9,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm_ffi import _ffi_api
 
@@ -52,8 +52,7 @@ RUN, CHANGE = Line(RUNS), Line(TRIES)
 """Jobs that run stages, and those that transform or open modules."""
 
 
-@dataclass(frozen=True)
-class Jobs:
+class Jobs(NamedTuple):
     """The current job of a line, its progress, and the waiting jobs."""
 
     name: str = ""
@@ -178,8 +177,12 @@ class Runner:
         self._forget_if_closed()
         if key in self.jobs(line).keys:
             return
-        job = Job(key, work, done, name=name, line=line)
-        job.told = lambda words: self._progress(job, words)
+
+        def told(words: str) -> None:
+            job.progress = words
+            self._changed(line)
+
+        job = Job(key, work, done, told, name, line)
         add = self._waiting[line].appendleft if first else self._waiting[line].append
         add(job)
         if line in self._current:
@@ -287,11 +290,6 @@ class Runner:
     def _hear(self, job: Job, value: object) -> None:
         if not job.cancelled.is_set():
             self._safely(job.told, value)
-
-    def _progress(self, job: Job, words: str) -> None:
-        job.progress = words
-        if job.line is not None:
-            self._changed(job.line)
 
     def _end(self, job: Job, answer: object) -> None:
         if self._current.get(job.place) is not job:  # another one took its place

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.stage_pictures import shown_figure
@@ -32,8 +31,7 @@ _MOST_WRITTEN = 100_000
 """The most bytes of arrays inside a script; larger arrays go into a file next to it."""
 
 
-@dataclass(frozen=True)
-class PictureOptions:
+class PictureOptions(NamedTuple):
     """Options for saving a picture.
 
     Attributes:
@@ -47,12 +45,11 @@ class PictureOptions:
     has_highlight: bool = False
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(NamedTuple):
     """What to save, and how."""
 
     format: SaveFormat
-    picture: PictureOptions = field(default_factory=PictureOptions)
+    picture: PictureOptions = PictureOptions()
     has_params: bool = True
 
 
@@ -65,7 +62,9 @@ def file_of(state: State, wanted: Saved) -> File:
     """
     name = file_name(state, wanted)
     if wanted.format == "session":
-        return file(name, session_content(state.session, params=wanted.has_params))
+        with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
+            path = state.session.save(Path(folder, name), params=wanted.has_params)
+            return file(name, path.read_bytes())
     if wanted.format == "python":
         return _script(state.session, name.removesuffix(".py"))
     return file(name, _picture(state, wanted.picture).content(Path(name).suffix))
@@ -88,12 +87,6 @@ def file_name(state: State, wanted: Saved) -> str:
 def file(name: str, content: bytes) -> File:
     """Return a file with the media type of its suffix."""
     return File(name, _TYPES.get(Path(name).suffix, "application/octet-stream"), content)
-
-
-def session_content(session: Session, *, params: bool = True) -> bytes:
-    """Return what `Session.save` writes."""
-    with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
-        return session.save(Path(folder, "session.irviz"), params=params).read_bytes()
 
 
 def _picture(state: State, options: PictureOptions) -> Figure:

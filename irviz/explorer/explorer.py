@@ -332,9 +332,7 @@ def explore(
     return Explorer(what, height=height)
 
 
-# --- still picture -----------------------------------------------------------------------------
-#
-# The static picture that a notebook shows of an explorer without a kernel.
+# --- The static picture that a notebook shows of an explorer without a kernel ---------------------
 
 
 _MOST_STAGES = 60
@@ -374,11 +372,7 @@ class _StillPicture:
 
 
 def _still_bundle(state: State, name: str) -> dict[str, str]:
-    """Return the picture as SVG, and in HTML with the stages.
-
-    Args:
-        name: The CSS class of the picture.
-    """
+    """Return the picture as SVG, and in HTML with the stages; `name` is its CSS class."""
     rows = stage_rows(state)
     plain = ", ".join(f"{row['id']} {row['label']}" for row in rows[:_MOST_STAGES])
     words = {
@@ -398,9 +392,7 @@ def _still_bundle(state: State, name: str) -> dict[str, str]:
     return {"text/html": html, "image/svg+xml": svg, "text/plain": f"irviz: stages {plain}"}
 
 
-# --- explore recording -------------------------------------------------------------------------
-#
-# Recordings that open as an explorer.
+# --- Recordings that open as an explorer ----------------------------------------------------------
 
 
 class ExplorableRecording(Recording):

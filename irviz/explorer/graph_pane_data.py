@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from math import prod
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.errors import NotFoundError
 from irviz.explorer.stage_pictures import (
+    attempted,
     caption,
     compared,
     dimmed,
@@ -24,7 +25,6 @@ from irviz.ir.module_functions import prim_funcs
 from irviz.model.diff.diff_result import (
     BlockDiff,
     FunctionChange,
-    FunctionDiff,
     LoopChange,
     NodeDiff,
     node_summary,
@@ -43,7 +43,6 @@ from irviz.model.graph.graph import (
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.execution_trace import Trace
-from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.stable_layout import ComparedViews
 from irviz.session.stage_cache import (
@@ -101,16 +100,19 @@ def loop_picture(state: State) -> LoopPicture | None:
     stages = state.stage_of("reference"), state.stage
     if not any(one is not None and state.function in prim_funcs(one.module) for one in stages):
         return None
-    try:
-        with limited("the picture of the loops", *(one for one in stages if one is not None)):
-            return _drawn_loops(state)
-    except Exception as failure:  # why is said in the place of the picture
-        words = str(failure) or type(failure).__name__
-        return LoopPicture({"svg": "", "after": 0.0, "error": visible(words)})
+    given = [one for one in stages if one is not None]
+    found = attempted("the picture of the loops", lambda: _drawn_loops(state), *given)
+    if not isinstance(found, Exception):
+        return found
+    words = str(found) or type(found).__name__
+    return LoopPicture({"svg": "", "after": 0.0, "error": visible(words)})
 
 
 def _drawn_loops(state: State) -> LoopPicture:
-    diff = _loop_diff(state) if state.reference else None
+    diff = None
+    if state.reference:
+        tree, pair = state.session.tree, (state.reference, state.stage_id)
+        diff = diff_stages(tree, *pair, state.function).functions[0]
     is_compared = diff is not None and any(diff.nests)
     nests = diff.nests if diff and is_compared else (None, nest_of(state.stage, state.function))
     if not any(nests):
@@ -132,12 +134,6 @@ def _drawn_loops(state: State) -> LoopPicture:
     changes = tuple(_block_change(block, ids[0], ids[1]) for block in changed)
     is_same = diff.change is FunctionChange.SAME
     return LoopPicture(shown, "the loops do not differ" if is_same else diff.summary, changes)
-
-
-def _loop_diff(state: State) -> FunctionDiff:
-    """Return what became of the function between the stages."""
-    name = state.function
-    return diff_stages(state.session.tree, state.reference, state.stage_id, name).functions[0]
 
 
 def _nodes_of_nest(stage: Stage, nest: LoopNest) -> Mapping[str, str]:
@@ -436,9 +432,15 @@ def _legend(
     entries = [_kind_entry(node) for node in kinds.values()]
     entries += [_edge_entry(words, *edge) for words, edge in edges.items() if words]
     if any(effect_numbers(view.graph) for view in views):
-        entries.append(_effect_entry())
+        whole = Rect(0, 0, _SAMPLE.width, _SAMPLE.height)
+        number = partial(draw_effect_number, number=1, rect=whole, theme=_THEME)
+        entries.append(_entry("may have an effect, in this order", number))
     signs = {change["sign"][:1] for change in changes}
-    entries += [_sign_entry(sign) for sign in LEGEND if sign in signs]
+    entries += [
+        _entry(words, partial(draw_sign, sign=sign, corner=(1, 0), theme=_THEME))
+        for sign, (_, words) in LEGEND.items()
+        if sign in signs
+    ]
     return entries
 
 
@@ -456,36 +458,23 @@ _RESOLUTIONS = {
 
 def _kind_entry(node: Node) -> schema.LegendEntry:
     style = node_style(node)
-    root = svg_document(_SAMPLE, "sample", "", _THEME)
     fill, stroke = _THEME.colours[style.colour]
     lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
     right = _SAMPLE.width - (8 if style.shape is NodeShape.STACK else 2)  # it has lines beside it
-    add_shape(root, style.shape, Rect(2, 2, right, _SAMPLE.height - 2), **lines)
+    rect = Rect(2, 2, right, _SAMPLE.height - 2)
     known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
-    return {"sample": _sample(root), "words": known or style.name}
+    return _entry(known or style.name, lambda root: add_shape(root, style.shape, rect, **lines))
 
 
 def _edge_entry(words: str, edge: Edge, source: Node) -> schema.LegendEntry:
-    root = svg_document(_SAMPLE, "sample", "", _THEME)
     right, y = _SAMPLE.width - 1, _SAMPLE.height / 2
     route = Route(((1, y), (6, y), (12, y), (right - 7, y)), (right, y))
-    draw_edge(root, edge, source, route, _THEME)
-    return {"sample": _sample(root), "words": words}
+    return _entry(words, lambda root: draw_edge(root, edge, source, route, _THEME))
 
 
-def _effect_entry() -> schema.LegendEntry:
+def _entry(words: str, draw: Callable[[ElementTree.Element], object]) -> schema.LegendEntry:
     root = svg_document(_SAMPLE, "sample", "", _THEME)
-    draw_effect_number(root, 1, Rect(0, 0, _SAMPLE.width, _SAMPLE.height), _THEME)
-    return {"sample": _sample(root), "words": "may have an effect, in this order"}
-
-
-def _sign_entry(sign: str) -> schema.LegendEntry:
-    root = svg_document(_SAMPLE, "sample", "", _THEME)
-    draw_sign(root, sign, (1, 0), _THEME)
-    return {"sample": _sample(root), "words": LEGEND[sign][1]}
-
-
-def _sample(root: ElementTree.Element) -> str:
+    draw(root)
     root.remove(root[0])  # its ground
     root.set("aria-hidden", "true")
-    return svg_text(root)
+    return {"sample": svg_text(root), "words": words}

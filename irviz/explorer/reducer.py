@@ -286,10 +286,12 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             after = replace(state, runs={**state.runs, function: runs})
             is_shown = (function, stage) == (state.function, state.stage_id)
             return _looking_for_nan(after, answer) if is_shown and case is None else after
-        case PreviewKey(stage=stage), Preview():
-            return replace(state, preview=answer) if stage is state.stage else state
+        case PreviewKey(stage=stage), _ if stage is not state.stage or was_cancelled(answer):
+            return state
+        case PreviewKey(), Preview():
+            return replace(state, preview=answer)
         case PreviewKey(), _:
-            return _previewed(state, key, answer)
+            return replace(state, preview=Preview(key, str(answer), is_error=True))
         case TrialsKey(), Mapping():
             tried = state.trials[1] if state.trials and state.trials[0] == key else {}
             return replace(state, trials=(key, {**tried, **answer}))
@@ -321,13 +323,6 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
         found: Any = answer if isinstance(answer, Bisection | TimingTable) else str(answer)
         return replace(state, **{name: found}) if is_wanted else state
     return replace(state, message=Message(str(answer), True))
-
-
-def _previewed(state: State, key: PreviewKey, failure: object) -> State:
-    """Return the state after a failed trial; a cancelled one did not fail."""
-    if was_cancelled(failure) or key.stage is not state.stage:
-        return state
-    return replace(state, preview=Preview(key, str(failure), is_error=True))
 
 
 def _fetched(state: State, value: NodeValue, arrays: tuple[Array, ...]) -> State:
@@ -493,7 +488,7 @@ def _advanced(state: State) -> State:
     report = state.divergence
     if report is None:
         is_asked = inquiry.is_recorded
-        return state if is_asked else replace(state, inquiry=replace(inquiry, is_recorded=True))
+        return state if is_asked else replace(state, inquiry=inquiry._replace(is_recorded=True))
     after = replace(state, inquiry=None)
     if not inquiry.goes_there:
         return replace(after, message=_not_finite(runs.traces.get(state.stage_id)))

@@ -47,7 +47,6 @@ from irviz.safe_files import atomic_write, target_path
 from irviz.session.operation_limits import limited_together
 from irviz.session.session import Session
 from irviz.session.stage_cache import source_notes
-from irviz.transforms.stage import Stage
 from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 from irviz.view.value_charts import HISTOGRAM, draw_chart, fitting_charts
@@ -171,9 +170,7 @@ def _run(state: State) -> State:
     return replace(state, runs={session.function: replace(runs, traces=kept)})
 
 
-# --- offline data ------------------------------------------------------------------------------
-#
-# Everything that a viewer can show of a session, as data for a file without a kernel.
+# --- Everything that a viewer can show of a session, as data for a file without a kernel ----------
 
 
 @dataclass(frozen=True)
@@ -386,18 +383,14 @@ def _states(state: State) -> Iterator[State]:
     every = dict.fromkeys([state.function, *(one for names in by_stage.values() for one in names)])
     for function in every:
         for stage in stages:
-            if function in by_stage[stage.id]:
-                yield from _pair(state, stage, function)
-
-
-def _pair(state: State, stage: Stage, function: str) -> Iterator[State]:
-    alone = replace(state, wanted_function=function, reference="")
-    alone = reduce(alone, actions.Checkout(stage.id))
-    if alone.function != function:
-        return
-    yield alone
-    if stage.parent is not None:
-        yield reduce(alone, actions.Compare(stage.parent))
+            if function not in by_stage[stage.id]:
+                continue
+            alone = replace(state, wanted_function=function, reference="")
+            alone = reduce(alone, actions.Checkout(stage.id))
+            if alone.function == function:
+                yield alone
+                if stage.parent is not None:
+                    yield reduce(alone, actions.Compare(stage.parent))
 
 
 def _toggled(

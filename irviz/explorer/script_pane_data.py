@@ -8,7 +8,7 @@ import tvm
 from tvm import ir
 
 from irviz.errors import LimitError, NumPyError
-from irviz.explorer.stage_pictures import graph_or_none
+from irviz.explorer.stage_pictures import attempted, graph_or_none
 from irviz.explorer.state import Side, State, derived
 from irviz.explorer.viewer.schema import (
     BlamedLine,
@@ -71,10 +71,10 @@ def block_lines_of(stage: Stage, function: str) -> dict[str, int]:
 
 def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
     """Return which pass last changed each line of a stage; empty if it is not printed."""
-    try:
-        with limited("the text", stage):
-            lines = blame(state.session.tree, state.function, stage.id).lines
-    except Exception:  # TVM does not print every module that it makes
+    found = attempted(
+        "the text", lambda: blame(state.session.tree, state.function, stage.id), stage
+    )
+    if isinstance(found, Exception):  # TVM does not print every module that it makes
         return []
     return [
         {
@@ -82,17 +82,13 @@ def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
             "function": line.function,
             "node": line.node,
         }
-        for line in lines
+        for line in found.lines
     ]
 
 
 def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
     """Return the script of a stage, or why there is none."""
-    try:
-        with limited("the text", stage):
-            return script_of(stage)
-    except Exception as failure:  # TVM does not print every module that it makes
-        return failure
+    return attempted("the text", lambda: script_of(stage), stage)
 
 
 @lru_cache(maxsize=8)
@@ -139,9 +135,7 @@ def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
     ]
 
 
-# --- numpy data --------------------------------------------------------------------------------
-#
-# The functions of a module as NumPy, with the lines of TVMScript that they come from.
+# --- The functions of a module as NumPy, with the lines of TVMScript that they come from ----------
 
 
 _MOST_FUNCTIONS = 300

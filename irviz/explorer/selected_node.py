@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from tvm import tirx
 
-from irviz.explorer.stage_pictures import stage_id_of, view_or_none
+from irviz.explorer.stage_pictures import attempted, stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, Side, State, derived
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
@@ -25,7 +25,6 @@ from irviz.model.graph.graph import (
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
-from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
@@ -88,12 +87,6 @@ def location(state: State) -> Location | None:
     return Location(stage, view, node, *view.locate(node))
 
 
-def selected_call(state: State) -> Node | None:
-    """Return the selected call in the current stage's function if its callee can be replaced."""
-    node = selected_node(state)
-    return node if node is not None and node.kind in REPLACEABLE else None
-
-
 def selected_node(state: State) -> Node | None:
     """Return the selected node if it belongs to the current stage's function."""
     found = location(state)
@@ -104,20 +97,22 @@ def selected_node(state: State) -> Node | None:
 
 
 def call_key(state: State) -> CallKey | None:
-    """Identify the selected call, None for another node."""
-    node = selected_call(state)
-    return None if node is None else CallKey(state.stage, state.function, node.id)
+    """Identify the selected call whose callee can be replaced, None for another node."""
+    node = selected_node(state)
+    if node is None or node.kind not in REPLACEABLE:
+        return None
+    return CallKey(state.stage, state.function, node.id)
 
 
 @derived(lambda state: (state.stage, state.function, location(state)))
 def node_source(state: State) -> str:
     """Return the selected node's line of TVMScript and its PrimFunc as HTML."""
-    try:
-        with limited("the text", state.stage_of(state.selection.side) or state.stage):
-            return _node_source(state)
-    except Exception as failure:  # TVM does not print every module that it makes
-        words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')
-        return words.format(str(failure) or type(failure).__name__)
+    stage = state.stage_of(state.selection.side) or state.stage
+    found = attempted("the text", lambda: _node_source(state), stage)
+    if not isinstance(found, Exception):
+        return found
+    words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')
+    return words.format(str(found) or type(found).__name__)
 
 
 def _node_source(state: State) -> str:
@@ -149,12 +144,10 @@ def history(state: State) -> tuple[HistoryStep, ...]:
     found = location(state)
     if found is None or found.function not in relax_functions(found.stage.module):
         return ()
-    try:
-        tree = state.session.tree
-        with limited("the history", *state.session.stages):
-            return node_history(tree, found.function, found.inner, found.stage.id).changes
-    except Exception:  # it is a group, or a stage cannot be read, which is said where it is shown
-        return ()
+    tree, node = state.session.tree, (found.function, found.inner, found.stage.id)
+    known = attempted("the history", lambda: node_history(tree, *node), *state.session.stages)
+    # it may be a group, or of a stage that cannot be read, which is said where that is shown
+    return () if isinstance(known, Exception) else known.changes
 
 
 # --- values ------------------------------------------------------------------------------------
@@ -186,25 +179,15 @@ def selected_value(state: State) -> ShownValue:
         line = state.divergence.line_of(found.node) if state.divergence and is_current else ""
         words = [f"input {trace.case}", _time(trace, found.node), line, _shared_words(state, found)]
         value = trace[found.node].value
-        return ShownValue(_whole(state, value), label, "; ".join(filter(None, words)))
-    weight = _weight(state, found)
+        if state.fetched is not None and state.fetched[0] is value:
+            value = NodeValue(value.summaries, state.fetched[1], value.text)
+        return ShownValue(value, label, "; ".join(filter(None, words)))
+    array = _weight_array(state, found, found.inner)
+    weight = None if array is None else NodeValue((summarise(array, _MOST_TAKEN),), (array,))
     if weight is not None or trace is None or found.inner not in found.graph.index:
         return ShownValue(weight, label, "" if weight is None else _shared_words(state, found))
     is_reported = found.graph[found.inner].kind not in _VALUELESS
     return ShownValue(None, label, f"input {trace.case}: it was not reached" if is_reported else "")
-
-
-def _whole(state: State, value: NodeValue) -> NodeValue:
-    """Return a value with its tensors if they were fetched."""
-    if state.fetched is None or state.fetched[0] is not value:
-        return value
-    return NodeValue(value.summaries, state.fetched[1], value.text)
-
-
-def _weight(state: State, found: Location) -> NodeValue | None:
-    """Return the value of a constant, or of a parameter from the session's arrays."""
-    array = _weight_array(state, found, found.inner)
-    return None if array is None else NodeValue((summarise(array, _MOST_TAKEN),), (array,))
 
 
 def _weight_array(state: State, found: Location, node_id: NodeId) -> Array | None:

@@ -99,13 +99,6 @@ def chosen_loops(state: State) -> tuple[str, ...]:
     return tuple(one for one in _chosen_ids(state) if one in loop_addresses(state))
 
 
-@derived(lambda state: (state.stage, prim_func(state), chosen_loops(state)))
-def chosen_addresses(state: State) -> tuple[loop_nest.ScheduleAddress, ...]:
-    """Return the addresses of what is chosen."""
-    chosen = chosen_loops(state)
-    return tuple(loop_addresses(state)[one] for one in chosen) if chosen else ()
-
-
 def refusal(state: State) -> Exception | None:
     """Return why the last step of the PrimFunc's schedule was rejected, None if it was not."""
     match state.failure:
@@ -139,8 +132,9 @@ def refused_loops(state: State) -> list[str]:
 
 def steps_offered_key(state: State) -> StepsOfferedKey | None:
     """Return what the steps are to be tried for, None where nothing is chosen."""
-    chosen = chosen_addresses(state)
-    return StepsOfferedKey(state.stage, prim_func(state), chosen) if chosen else None
+    chosen = chosen_loops(state)
+    addresses = tuple(loop_addresses(state)[one] for one in chosen)
+    return StepsOfferedKey(state.stage, prim_func(state), addresses) if chosen else None
 
 
 def step_offers(state: State) -> tuple[StepOffer, ...]:

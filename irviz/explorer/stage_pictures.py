@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from irviz.errors import NotFoundError
 from irviz.explorer.state import Side, State, derived
@@ -20,12 +21,14 @@ from irviz.session.stable_layout import (
 )
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import is_lost, lost_function
-from irviz.session.stage_view import StageView, stage_view
+from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph
 from irviz.view.graph.overlay import Overlay
 from irviz.view.theme import ThemeName
+
+Value = TypeVar("Value")
 
 _MOST_NAMES = 2
 
@@ -45,13 +48,24 @@ class Scene:
     instead: tuple[str, ...] = ()
 
 
+def attempted(
+    what: str, make: Callable[[], Value], stage: Stage, *others: Stage
+) -> Value | Exception:
+    """Return what a function makes of stages within their limits, or why it cannot.
+
+    Whatever is wrong with a stage, TVM or irviz, it is said in the place of the result.
+    """
+    try:
+        with limited(what, stage, *others):
+            return make()
+    except Exception as failure:
+        return failure
+
+
 def graph_or_none(stage: Stage, function: str) -> Graph | None:
     """Return the graph of a function, None if it cannot be read."""
-    try:
-        with limited("the graph", stage):
-            return graph_of(stage, function)
-    except Exception:  # which is said where it would be shown
-        return None
+    found = attempted("the graph", lambda: graph_of(stage, function), stage)
+    return None if isinstance(found, Exception) else found
 
 
 @derived(
@@ -66,14 +80,15 @@ def compared(state: State) -> ComparedViews | Exception | None:
     if not state.reference:
         return None
     ids = state.reference, state.stage_id
-    try:
-        with limited("the comparison", *map(state.session.stage, ids)):
-            try:
-                return compared_views(state.session.tree, *ids, state.function, state.view)
-            except NotFoundError:  # they lack what is looked at: all of it is drawn
-                return compared_views(state.session.tree, *ids, state.function, state.view.whole)
-    except Exception as failure:  # each is drawn by itself
-        return failure
+    tree, function = state.session.tree, state.function
+
+    def views() -> ComparedViews:
+        try:
+            return compared_views(tree, *ids, function, state.view)
+        except NotFoundError:  # they lack what is looked at: all of it is drawn
+            return compared_views(tree, *ids, function, state.view.whole)
+
+    return attempted("the comparison", views, *map(state.session.stage, ids))
 
 
 @derived(
@@ -86,11 +101,10 @@ def compared(state: State) -> ComparedViews | Exception | None:
 def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
     """Return the layouts shared by stages that the user can step through."""
     part = chain_part(state.session.tree, state.function)
-    try:
-        with limited("the layout", *part):
-            return shared_layouts(part, state.function, state.view)
-    except Exception:  # whatever is wrong with a stage, the others can be drawn
+    if not part:  # it is laid out alone
         return {}
+    found = attempted("the layout", lambda: shared_layouts(part, state.function, state.view), *part)
+    return {} if isinstance(found, Exception) else found
 
 
 def _shared_layout(state: State) -> PlacedGraph | None:
@@ -108,12 +122,14 @@ def _shared_layout(state: State) -> PlacedGraph | None:
 )
 def chosen_view(state: State, side: Side) -> StageView | Exception:
     """Return what was chosen to be drawn of a stage, or why the stage lacks it."""
-    try:
-        stage = state.stage if side == "current" else state.session.stage(state.reference)
-        with limited("the picture", stage):
-            return stage_view(stage, state.function, state.view)
-    except Exception as failure:  # why is said in the place of the picture
-        return failure
+    return _stage_view(state, side, state.view)
+
+
+def _stage_view(state: State, side: Side, view: ViewState) -> StageView | Exception:
+    stage = state.stage_of(side)
+    if stage is None:
+        return NotFoundError("there is no second stage")
+    return attempted("the picture", lambda: stage_view(stage, state.function, view), stage)
 
 
 @derived(
@@ -125,21 +141,15 @@ def chosen_view(state: State, side: Side) -> StageView | Exception:
     )
 )
 def _view(state: State, side: Side) -> StageView | Exception:
-    stage, both = state.stage_of(side), compared(state)
-    if stage is None:
-        return NotFoundError("there is no second stage")
+    both = compared(state)
     if isinstance(both, ComparedViews):
         return both.after if side == "current" else both.before
-    try:
-        found = chosen_view(state, side)
-        if isinstance(found, ValueError):  # it lacks what is looked at: all of it is drawn
-            with limited("the picture", stage):
-                return stage_view(stage, state.function, state.view.whole)
-        if isinstance(found, Exception) or state.reference:
-            return found
-        return replace(found, placed=_shared_layout(state))
-    except Exception as failure:  # why is said in the place of the picture
-        return failure
+    found = chosen_view(state, side)
+    if isinstance(found, ValueError):  # it lacks what is looked at: all of it is drawn
+        return _stage_view(state, side, state.view.whole)
+    if isinstance(found, Exception) or state.reference:
+        return found
+    return replace(found, placed=_shared_layout(state))
 
 
 def view_or_none(state: State, side: Side) -> StageView | None:

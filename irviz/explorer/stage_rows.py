@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 from textwrap import shorten
@@ -15,7 +14,7 @@ from irviz.explorer.state import FIRST, FunctionsKey, State, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.diff.diff_result import FunctionChange, FunctionDiff
-from irviz.model.runs.run_result import Comparison, RunResult, compare_runs
+from irviz.model.runs.run_result import Comparison, compare_runs
 from irviz.session.node_history import diff_beside
 from irviz.session.operation_limits import limited
 from irviz.session.stage_cache import graph_of
@@ -26,8 +25,7 @@ from irviz.view.run_result_html import RunBadge, run_answer, run_badge
 from irviz.view.svg_primitives import visible
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a stage is drawn: inside of what, after a stage that was recorded in `around`."""
 
     stage: Stage
@@ -158,21 +156,10 @@ def comparison(state: State, stage_id: str, reference: str) -> Comparison | None
     return _compared(results[stage_id], results[reference])
 
 
-_comparisons: deque[tuple[RunResult, RunResult, Comparison]] = deque(maxlen=256)
+_compared = lru_cache(maxsize=256)(compare_runs)
 
 
-def _compared(result: RunResult, reference: RunResult) -> Comparison:
-    for one, other, found in tuple(_comparisons):  # which another thread may change
-        if one is result and other is reference:
-            return found
-    found = compare_runs(result, reference)
-    _comparisons.appendleft((result, reference, found))
-    return found
-
-
-# --- changes -----------------------------------------------------------------------------------
-#
-# How many nodes of the shown function each stage changed: the "Δ n" of its row.
+# --- How many nodes of the shown function each stage changed: the "Δ n" of its row ----------------
 
 
 Counts = Mapping[tuple[Stage, str], int]
@@ -253,13 +240,6 @@ def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
 # --- What became of each function of a stage, in a few words --------------------------------------
 
 
-class FunctionWords(NamedTuple):
-    """What became of a function, "" for nothing, and how much differs."""
-
-    words: str
-    changes: int
-
-
 def functions_key(state: State) -> FunctionsKey | None:
     """Return the stages whose functions are compared: the shown one and that before it."""
     stage = state.stage
@@ -269,8 +249,11 @@ def functions_key(state: State) -> FunctionsKey | None:
     return FunctionsKey(state.session.stage(before), stage)
 
 
-def function_changes(state: State, key: FunctionsKey) -> Mapping[str, FunctionWords]:
-    """Return what became of each function of the later stage; empty if that cannot be known."""
+def function_changes(state: State, key: FunctionsKey) -> Mapping[str, tuple[str, int]]:
+    """Return what became of each function of the later stage, "" for nothing, and how much differs.
+
+    It is empty if that cannot be known.
+    """
     if key.before.module.same_as(key.after.module):
         return dict.fromkeys((v.name_hint for v in key.after.module.functions), _NOTHING)
     try:
@@ -281,10 +264,10 @@ def function_changes(state: State, key: FunctionsKey) -> Mapping[str, FunctionWo
     return {one.after: _described(one) for one in found if one.after}
 
 
-_NOTHING = FunctionWords("", 0)
+_NOTHING = ("", 0)
 
 
-def _described(diff: FunctionDiff) -> FunctionWords:
+def _described(diff: FunctionDiff) -> tuple[str, int]:
     if diff.change is FunctionChange.SAME:
         return _NOTHING
     changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
@@ -292,4 +275,4 @@ def _described(diff: FunctionDiff) -> FunctionWords:
         ", ".join(map(str, diff.differences)), 90, placeholder=" …"
     )  # a target is long
     words = diff.summary if diff.loops or diff.changed_nodes else others or diff.summary
-    return FunctionWords(words, changes or 1)
+    return words, changes or 1

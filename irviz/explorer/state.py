@@ -117,8 +117,7 @@ class StepsOfferedKey(NamedTuple):
     chosen: tuple[ScheduleAddress, ...]
 
 
-@dataclass(frozen=True)
-class LoopChoice:
+class LoopChoice(NamedTuple):
     """Loops and blocks that were chosen for a step: their ids in a PrimFunc, in order."""
 
     stage: Stage
@@ -142,8 +141,7 @@ class PreviewKey:
     transform: Transform
 
 
-@dataclass(frozen=True)
-class Preview:
+class Preview(NamedTuple):
     """What a transform would do to a stage: words, and the nodes that it would change."""
 
     key: PreviewKey
@@ -162,8 +160,7 @@ class ValueKey(NamedTuple):
     value: NodeValue
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """The one node that is selected: in which function, and in the picture of which side."""
 
     node: str = ""
@@ -171,32 +168,28 @@ class Selection:
     side: Side = "current"
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """Words for the status bar."""
 
     words: str
     is_error: bool = False
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """An action that was refused, and why; the state is as it was before."""
 
     action: object
     error: Exception
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """Whether code of files may be run, which an action needs."""
 
     action: object
     files: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Clipboard:
+class Clipboard(NamedTuple):
     """A text for the clipboard; `serial` changes with each."""
 
     text: str = ""
@@ -212,16 +205,14 @@ class File:
     content: bytes = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Making:
+class Making(NamedTuple):
     """A file that is being made, and how far it is, in words; "" where that is not known."""
 
     name: str
     progress: str = ""
 
 
-@dataclass(frozen=True)
-class Inquiry:
+class Inquiry(NamedTuple):
     """Traces that are being recorded for the reader.
 
     Args:
@@ -353,7 +344,7 @@ class State:
     wanted_function: str = ""
     views: Mapping[str, ViewState] = field(default_factory=dict)
     anchor: str = ""
-    selection: Selection = Selection()
+    selection: Selection = field(default_factory=Selection)
     reference: str = ""
     colour_by: OverlayKind | None = None
     is_dimmed: bool = False
@@ -383,7 +374,7 @@ class State:
     function_changes: Mapping[FunctionsKey, Mapping[str, tuple[str, int]]] = field(
         default_factory=dict
     )
-    clipboard: Clipboard = Clipboard()
+    clipboard: Clipboard = field(default_factory=Clipboard)
     file: File | None = None
     making: Making | None = None
     applying: str = ""

@@ -17,7 +17,7 @@ from irviz.explorer.selected_node import (
     shown_selection,
 )
 from irviz.explorer.shown_schedule import schedule_data
-from irviz.explorer.stage_pictures import scene, view_or_none
+from irviz.explorer.stage_pictures import attempted, scene, view_or_none
 from irviz.explorer.stage_rows import answer, comparison, functions_key, stage_rows
 from irviz.explorer.state import Derived, Message, State, derived, opened_file
 from irviz.explorer.viewer import schema
@@ -26,7 +26,6 @@ from irviz.model.graph.graph import Node, NodeId, NodeKind
 from irviz.model.graph.search_nodes import MOST_FOUND, other_matches, search_nodes, search_text
 from irviz.model.runs.execution_trace import NodeValue
 from irviz.session.bisect import Bisection
-from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import OVERLAYS
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, groups_of, source_notes
@@ -81,7 +80,7 @@ def text_parts(state: State) -> tuple[object, ...]:
 
 def picture_data(state: State) -> dict[str, object]:
     """Return the other traits."""
-    session = state.session
+    session, side = state.session, state.selection.side
     return {
         "title": title(session),
         "rows": stage_rows(state),
@@ -89,7 +88,7 @@ def picture_data(state: State) -> dict[str, object]:
         "canRedo": session.tree.future is not None,
         "functions": functions(state),
         "scene": scene_data(state),
-        "selection": _selection(state),
+        "selection": {"node": shown_selection(state, side), "side": side},
         "marked": marked(state),
         "schedule": schedule_data(state),
         "status": status_data(state),
@@ -121,7 +120,8 @@ def functions(state: State) -> list[schema.FunctionRow]:
     rows: list[schema.FunctionRow] = []
     for name in names:
         words, count = known.get(name, ("", -1))
-        kind = _kind(kinds.get(name, ""))
+        kind = kinds.get(name, "")
+        kind = "Relax" if kind.startswith("Relax") else kind
         rows.append({"name": name, "kind": kind, "words": visible(words), "changes": count})
     return rows
 
@@ -129,10 +129,6 @@ def functions(state: State) -> list[schema.FunctionRow]:
 def _function_changes(state: State) -> Mapping[str, tuple[str, int]] | None:
     key = functions_key(state)
     return None if key is None else state.function_changes.get(key)
-
-
-def _kind(kind: str) -> str:
-    return "Relax" if kind.startswith("Relax") else kind
 
 
 def moved(state: State, before: State) -> list[float]:
@@ -151,11 +147,6 @@ def marked(state: State) -> list[str]:
     """Return the nodes that the previewed transform would change."""
     view = view_or_none(state, "current")
     return [] if state.preview is None or view is None else view.marks(state.preview.nodes)
-
-
-def _selection(state: State) -> schema.Selection:
-    side = state.selection.side
-    return {"node": shown_selection(state, side), "side": side}
 
 
 @derived(lambda state: (state.stage, state.function))
@@ -262,12 +253,12 @@ def found_nodes(state: State) -> schema.Found:
 
 def searched_nodes(stage: Stage, function: str) -> dict[NodeId, Node] | Exception:
     """Return what is found in a function, by id: groups, and then nodes; or why nothing can be."""
-    try:
-        with limited("the search", stage):
-            nodes = (*groups_of(stage, function), *graph_of(stage, function).nodes)
-            return {node.id: node for node in nodes}
-    except Exception as failure:  # to be said where it would be shown
-        return failure
+
+    def nodes() -> dict[NodeId, Node]:
+        found = (*groups_of(stage, function), *graph_of(stage, function).nodes)
+        return {node.id: node for node in found}
+
+    return attempted("the search", nodes, stage)
 
 
 def found_lines(nodes: Sequence[Node]) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from irviz.explorer.actions import (
     Undo,
 )
 from irviz.explorer.background_actions import look
-from irviz.explorer.selected_node import location, selected_call
+from irviz.explorer.selected_node import call_key, location
 from irviz.explorer.stage_pictures import scene
 from irviz.explorer.state import Selection, State
 from irviz.explorer.store import Store
@@ -133,12 +133,12 @@ def test_one_node_is_selected_in_one_of_the_two_pictures(opened):
     assert (explorer.canvas.selected, explorer.other.selected) == ("", "x")
     assert "<h3>x</h3>" in explorer.facts
     assert explorer.explorer.details["side"] == "reference"
-    assert selected_call(explorer.state) is None  # no button may act on lv0 of the other stage
+    assert call_key(explorer.state) is None  # no button may act on lv0 of the other stage
     explorer.canvas.selected = "lv0"
     assert (explorer.canvas.selected, explorer.other.selected) == ("lv0", "")
     assert "<h3>lv0</h3>" in explorer.facts
     assert explorer.explorer.details["side"] == "current"
-    assert selected_call(explorer.state).id == "lv0"
+    assert call_key(explorer.state).node == "lv0"
     assert explorer.explorer.selected == "lv0"
 
 

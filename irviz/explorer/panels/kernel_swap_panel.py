@@ -13,7 +13,7 @@ from tvm import ir, tirx
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
 from irviz.explorer.panels.panel import CheckedField, Panel
-from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_call, selected_node
+from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named, prim_funcs
@@ -52,14 +52,15 @@ class SwapPanel(Panel):
 
     def _show(self, state: State) -> None:
         """List the equivalents found so far."""
-        call, node = call_key(state), selected_call(state)
+        call = call_key(state)
         ui.show_if(self.widget, call is not None)
-        if call is None or node is None:
+        if call is None:
             self._call = None
             return
+        graph = graph_of(state.stage, call.function)
+        node = graph[call.node]
         is_new = self._call is None or (self._call.node, self._callee) != (call.node, node.callee)
         self._call, self._callee = call, node.callee
-        graph = graph_of(state.stage, call.function)
         count = sum(one.kind in REPLACEABLE and one.callee == node.callee for one in graph.nodes)
         self._everywhere.description = f"all {count} calls of {node.callee}"
         self._everywhere.value = self._everywhere.value and not is_new

@@ -99,9 +99,7 @@ class Chips(anywidget.AnyWidget, ChipTraits):
             self.value = [name for name in names if name in chosen]
 
 
-# --- field errors ------------------------------------------------------------------------------
-#
-# Show the error of a field below it until the field changes.
+# --- Show the error of a field below it until the field changes -----------------------------------
 
 
 _WRONG = "irviz-wrong"

@@ -259,9 +259,7 @@ class ReplayPanel(Panel):
         return actions.ReplayBranch(self._stage.value)
 
 
-# --- pass form ---------------------------------------------------------------------------------
-#
-# The form of a pass: a suitable control for each parameter.
+# --- The form of a pass: a suitable control for each parameter ------------------------------------
 
 
 _TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")

@@ -116,9 +116,7 @@ def _jobs(state: State) -> Jobs:
     return state.jobs if isinstance(state.jobs.key, StepsKey) else Jobs()
 
 
-# --- memory panel ------------------------------------------------------------------------------
-#
-# Show the memory of the current stage as it runs, and the buffers that its calls write to.
+# --- Show the memory of the current stage as it runs, and the buffers that its calls write to -----
 
 
 _SIZE = 128

@@ -94,7 +94,8 @@ class RunPanel(Panel):
         self._case.description = f"input (0 to {result.cases - 1})"
         shown = min(state.case, result.cases - 1)
         self._case.value = shown
-        array = input_of_case(_own(state), shown)
+        called = function_named(state.stage.module, state.function)
+        array = input_of_case(_own(called, state.session.call_inputs.inputs), shown)
         image = None if array is None else as_image(array)
         is_classified = image is not None or result.labels is not None
         self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
@@ -103,10 +104,8 @@ class RunPanel(Panel):
             self._picture.value = grey_png(image)
 
 
-def _own(state: State) -> Inputs:
-    """Return the inputs that the shown function takes."""
-    inputs, function = state.session.call_inputs.inputs, state.function
-    called = function_named(state.stage.module, function)
+def _own(called: object, inputs: Inputs) -> Inputs:
+    """Return the inputs that belong to a function."""
     return own_inputs(called, inputs) if isinstance(called, tirx.PrimFunc) else inputs
 
 
@@ -334,7 +333,7 @@ class InputsPanel(Panel):
     def _asked(self) -> tuple[str, ...]:
         if self.source == FILE and not self._read:
             return ()  # the file may tell them
-        inputs, names = self._own(), parameter_types(self._callee)
+        inputs, names = _own(self._callee, self._inputs()), parameter_types(self._callee)
         told = {name for name in names if name in self._params}
         if isinstance(inputs, Mapping):
             told |= {name for name, value in inputs.items() if not _is_word(value)}
@@ -356,11 +355,6 @@ class InputsPanel(Panel):
             return {**self._others(), **self._read}
         return ZEROS if self.source == ZEROS else RANDOM
 
-    def _own(self) -> Inputs:
-        """Return the inputs that belong to the function."""
-        is_prim_func = isinstance(self._callee, tirx.PrimFunc)
-        return own_inputs(self._callee, self._inputs()) if is_prim_func else self._inputs()
-
     def _takes_given(self) -> bool:
         """Whether something that the user gave belongs to the function, which a PrimFunc names."""
         if not isinstance(self._callee, tirx.PrimFunc):
@@ -378,7 +372,7 @@ class InputsPanel(Panel):
         }
 
     def _is_random(self) -> bool:
-        inputs = self._own()
+        inputs = _own(self._callee, self._inputs())
         values = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
         return any(isinstance(value, str) and value == RANDOM for value in values)
 
@@ -394,9 +388,7 @@ def _lines_html(lines: tuple[str, ...]) -> str:
     return str(render("status_lines", lines=shown or ["no inputs: the parameters are all given"]))
 
 
-# --- bisection panel ---------------------------------------------------------------------------
-#
-# Find the first pass that makes results differ, a call slower, or its memory larger.
+# --- Find the first pass that makes results differ, a call slower, or its memory larger -----------
 
 
 _CHECKS = (

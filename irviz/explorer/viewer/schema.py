@@ -1,9 +1,9 @@
 # ruff: noqa: N815 - fields have the names that the page has
 """The protocol between Python and the page: records, traits, and messages from the page.
 
-The page's side, `src/schema.ts`, is generated from this module by `generate.py`, and the traits are
-created from it by `widget.py`. Messages are actions: a message has the action's name as `action`,
-and all its fields but those that Python adds. `Annotated` has the page's type where it is another.
+`write_schema.py` generates the page's side, `src/schema.ts`, from this module, and `widget.py` the
+traits. Messages are actions: a message has the action's name as `action`, and all its fields but
+those that Python adds. `Annotated` has the page's type where it is another.
 """
 
 from __future__ import annotations

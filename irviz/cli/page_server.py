@@ -314,8 +314,7 @@ class _Document(_Private):
         if shown.explorer is not None:
             self.finish(template("index").render(initial_picture(shown.explorer), token=token))
         elif shown.opening:
-            waiting: dict[str, object] = {"model": "", "title": shown.opening}
-            waiting |= {"rows": [], "pictures": []}
+            waiting = {"model": "", "title": shown.opening, "rows": [], "pictures": []}
             self.finish(template("index").render(waiting, token=token))
         else:
             self.finish(start_page(token, shown.failure, shown.refused))

@@ -23,12 +23,7 @@ from irviz.explorer.save_html import page_content, page_in_steps
 from irviz.explorer.script_pane_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
 from irviz.explorer.shown_schedule import called_prim_func, nest, offered_step, steps_offered_key
-from irviz.explorer.stage_rows import (
-    FEW_NODES,
-    function_changes,
-    functions_key,
-    iter_change_counts,
-)
+from irviz.explorer.stage_rows import FEW_NODES, function_changes, functions_key, iter_change_counts
 from irviz.explorer.state import (
     FIRST,
     BisectionKey,

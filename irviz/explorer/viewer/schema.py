@@ -562,7 +562,7 @@ def action_of(content: object, file: bytes | None = None) -> Action | None:
     if isinstance(content, dict) and content.get("action") == actions.OpenFile.__name__:
         content = {"content": file, **content}
     try:
-        # without a text as base64 in the place of bytes
+        # bytes are bytes: a text in their place is not read as base64
         action: Action = msgspec.convert(content, _MESSAGE, builtin_types=[bytes])
     except msgspec.ValidationError:
         return None

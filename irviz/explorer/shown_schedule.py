@@ -268,9 +268,8 @@ def _facts(node: loop_nest.LoopNode) -> str:
     match node:
         case loop_nest.Loop():
             notes = [f"extent {node.extent}", *(kind.value for kind in node.axes)]
-            notes += (
-                [] if node.kind is loop_nest.LoopKind.SERIAL else [node.kind.value, node.thread]
-            )
+            if node.kind is not loop_nest.LoopKind.SERIAL:
+                notes += [node.kind.value, node.thread]
             return " · ".join(filter(None, notes))
         case loop_nest.Block():
             buffers = {"reads": node.reads, "writes": node.writes}

@@ -215,11 +215,9 @@ def _relayed(fork: _Fork) -> bytes | None:
     """
     ended, frames, printed = os.pidfd_open(fork.pid), fork.frames.fileno(), fork.printed.fileno()
     open_pipes, room = [frames, printed], MOST_BYTES + 1  # after which the parent says so
-    answer = None
+    answer, wait = None, None
     try:
-        while ready := select.select([*open_pipes, ended], [], [], None if answer is None else 0)[
-            0
-        ]:
+        while ready := select.select([*open_pipes, ended], [], [], wait)[0]:
             if printed in ready:
                 text = os.read(printed, MOST_BYTES)
                 if not text:
@@ -234,7 +232,7 @@ def _relayed(fork: _Fork) -> bytes | None:
                 elif len(content) > _MOST_BYTES:
                     raise UnreadableAnswerError(f"it has {len(content):,} bytes")
                 else:
-                    answer = content
+                    answer, wait = content, 0
     except EOFError:
         pass
     except ValueError as failure:

@@ -191,10 +191,7 @@ CONTAINER = Path("/sys/fs/cgroup")
 
 
 def default_memory_limit(container: Path = CONTAINER) -> int | None:
-    """Return the default memory limit of a call in bytes, None for no limit.
-
-    It is four fifths of the free memory.
-    """
+    """Return the default limit of a call in bytes: a share of the free memory, None if unknown."""
     free = free_memory(container)
     return None if free is None else int(free * _SHARE)
 
@@ -217,10 +214,8 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
         return
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    pages = (
-        Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
-    )  # of this process's data
-    most = int(pages) * os.sysconf("SC_PAGE_SIZE") + nbytes
+    *_, data_pages, _ = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    most = int(data_pages) * os.sysconf("SC_PAGE_SIZE") + nbytes
     most = min([most, *(limit for limit in before if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:

@@ -224,7 +224,7 @@ class Worker:
                     raise
                 self._check(since)
                 if is_new:
-                    why = _why(failure) or f"it ended{process.exit_status}"
+                    why = _why(failure) or f"it ended{exit_status(process.exit_code)}"
                     raise StartError(f"{_NO_START}: {why}") from None
                 continue  # it died between calls: start a new one
             process.output.take()  # drop output from between calls
@@ -251,7 +251,7 @@ class Worker:
             return TimedOutError(f"it {failure}", doing)
         if isinstance(failure, UnreadableAnswerError):
             return CrashedError("it gave an answer that cannot be read", doing)
-        return CrashedError(f"{_ENDED}{process.exit_status}", doing)
+        return CrashedError(f"{_ENDED}{exit_status(process.exit_code)}", doing)
 
     def _wait(
         self,
@@ -337,7 +337,7 @@ class WorkerHandle:
         self.doing = ""
         self._ending, self._is_ended = threading.Lock(), False
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
-        self._exit_code: int | None = None
+        self.exit_code: int | None = None
         self._started: Started = _starter.submit(_start, prepare, self.output.descriptor).result()
         with _lock:
             _alive.add(self)
@@ -369,13 +369,8 @@ class WorkerHandle:
             if self._is_ended:
                 return
             self._is_ended = True
-            self._exit_code = self._started.end()
+            self.exit_code = self._started.end()
             self._requests.put(None)
-
-    @property
-    def exit_status(self) -> str:
-        """How the process ended, such as " (SIGSEGV)" or " (exit code 3)"."""
-        return exit_status(self._exit_code)
 
     def _serve_requests(self) -> None:
         # which are closed in the end

@@ -51,10 +51,9 @@ class RunButton(Panel):
 
     def _show(self, state: State) -> None:
         self._automatic.value = state.runs_new_stages
-        is_running, given = bool(state.jobs.keys), answer(state)
-        self._run.description, self._run.icon = (
-            ("Cancel", "stop") if is_running else ("Run", "play")
-        )
+        shown = ("Cancel", "stop") if state.jobs.keys else ("Run", "play")
+        self._run.description, self._run.icon = shown
+        given = answer(state)
         self._answer.value = ui.paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
 
     def _press(self) -> None:

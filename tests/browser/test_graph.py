@@ -213,9 +213,11 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
     assert ["linear0", "lv0"] in [words[:2] for words in found]  # its title, and then its variable
     names = [words[0] if "parameter" in words else words[1] for words in found]
     assert len(names) > 1
-    for name in (*names, names[0]):
+    for place, name in enumerate((*names, names[0])):
         offline.page.keyboard.press("Enter")
         expect(viewer.title).to_have_text(name)
+        number = f"{place % len(names) + 1}/{len(names)}"
+        expect(viewer.root.locator(".irviz-search-place")).to_have_text(number)
         offline.page.keyboard.press("/")
 
 
@@ -492,6 +494,10 @@ def test_all_groups_are_opened_and_closed_by_buttons_and_keys(offline: Any) -> N
     offline.page.keyboard.press("o")
     expect(opens).to_be_disabled()
     assert viewer.picture().locator("svg.irviz:not(.irviz-marks) .node").count() > closed
+    percent = viewer.root.locator(".irviz-zoom-percent")
+    legible = percent.inner_text()
+    offline.page.keyboard.press("0")  # it is fitted already, so that all of it is shown
+    expect(percent).not_to_have_text(legible)
     offline.page.keyboard.press("c")
     expect(closes).to_be_disabled()
 

@@ -232,23 +232,20 @@ class TextCache:
     """
 
     def __init__(self) -> None:
-        self._types: dict[int, TypeTexts] = {}
-        self._attributes: dict[int, tuple[tuple[str, str], ...]] = {}
-
-    def type_texts(self, type_: ir.Type | None) -> TypeTexts:
-        """Return the texts of a type."""
-        return TypeTexts(None) if type_ is None else _cached(self._types, type_, TypeTexts)
-
-    def attributes(self, attrs: ir.Attrs | None) -> tuple[tuple[str, str], ...]:
-        """Return the attributes of a call."""
-        return () if attrs is None else _cached(self._attributes, attrs, attributes)
+        self.type_texts = _once_for_equal(TypeTexts)
+        self.attributes = _once_for_equal(attributes)
 
 
-def _cached(cache: dict[int, _Text], value: object, make: Callable[[Any], _Text]) -> _Text:
-    key = tvm_ffi.structural_hash(value)
-    if key not in cache:
-        cache[key] = make(value)
-    return cache[key]
+def _once_for_equal(make: Callable[[Any], _Text]) -> Callable[[object], _Text]:
+    made: dict[int, _Text] = {}
+
+    def cached(value: object) -> _Text:
+        key = tvm_ffi.structural_hash(value)
+        if key not in made:
+            made[key] = make(value)
+        return made[key]
+
+    return cached
 
 
 class TypeText:

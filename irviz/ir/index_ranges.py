@@ -15,6 +15,7 @@ from tvm import ir, relax, tirx
 from irviz.ir.module_functions import drawable_function, function_named
 from irviz.ir.node_ids import NodeIds
 from irviz.ir.symbolic_shapes import evaluate_dim, type_dims
+from irviz.ir.tir_statements import parts_of
 
 
 class ValueRange(NamedTuple):
@@ -142,10 +143,8 @@ _EXTERNAL = frozenset(
 def argument_ranges(mod: ir.IRModule, function: str, dims: _Dims) -> dict[str, ValueRange]:
     """Return the ranges of a function's parameters, by name; those of any value are left out.
 
-    What leads to an index through arithmetic that is not followed is 0.
-
-    Args:
-        dims: The sizes of symbolic dimensions, by name.
+    What leads to an index through arithmetic that is not followed is 0. `dims` are the sizes of
+    symbolic dimensions, by name.
     """
     called = drawable_function(mod, function)
     names = NodeIds()
@@ -208,7 +207,7 @@ class _Reader:
             own = function_named(self._mod, callee) if callee else None
             for operand in call.args:
                 fields = list(operand.fields) if isinstance(operand, relax.Tuple) else [operand]
-                if isinstance(own, tirx.PrimFunc) and fields is not None and operand is not callee:
+                if isinstance(own, tirx.PrimFunc):
                     yield from zip(fields, self._of_prim_func(own, wanted), strict=False)
                 else:
                     yield from ((one, _UNKNOWN) for one in fields if _is_integer(one))
@@ -270,8 +269,7 @@ class _Reader:
 
     def _of_prim_func(self, function: tirx.PrimFunc, wanted: ValueRange) -> list[ValueRange]:
         """Return the ranges of a PrimFunc's parameters."""
-        stores: list[tirx.BufferStore] = []
-        tvm_ffi.structural_walk(function.body, (tirx.BufferStore, stores.append))
+        stores = parts_of(function.body, tirx.BufferStore)
         written = {one.buffer for one in stores} & {*function.params}
         ranges = dict.fromkeys(written, wanted) if wanted != ANY else {}
         looks = self._looks(ranges)
@@ -346,18 +344,11 @@ def _narrow_loads(
             value, limits = value.a, before
         else:
             limits, whole = limits.few, True
-    loads: list[ir.TensorLoad] = []
-    tvm_ffi.structural_walk(value, (ir.TensorLoad, loads.append))
-    inner = {id(one.source) for load in loads for one in _loads_in(load.indices)}
+    loads = parts_of(value, ir.TensorLoad)
+    inner = {id(one.source) for load in loads for one in parts_of(load.indices, ir.TensorLoad)}
     for load in loads:
         if id(load.source) not in inner:
             _narrow(ranges, load.source, limits)
-
-
-def _loads_in(indices: object) -> list[ir.TensorLoad]:
-    found: list[ir.TensorLoad] = []
-    tvm_ffi.structural_walk(indices, (ir.TensorLoad, found.append))
-    return found
 
 
 def _is_integer(value: ir.Expr) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -76,24 +76,30 @@ class Loop(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Domain:
-    """What determines the values of a block's axes.
+class Around:
+    """The surroundings of a statement.
 
     Attributes:
-        loops: The loops around the block and the blocks around it, outermost first.
-        conditions: The conditions under which the block runs.
-        bound: The variables around the block that have a value, such as axes of outer blocks.
+        loops: The loops around it, outermost first.
+        conditions: The conditions under which it runs.
+        bound: The variables that have a value, such as axes of outer blocks.
         symbols: The variables that the parameters define, in their order.
-        obstacle: Why the values cannot be told, "" if they can.
+        obstacle: Why the values of axes cannot be told, "" if they can.
     """
 
-    block: s_tir.SBlock
-    values: tuple[ir.Expr, ...]
     loops: tuple[Loop, ...]
     conditions: tuple[ir.Expr, ...]
     bound: Mapping[ir.Var, ir.Expr]
     symbols: tuple[ir.Var, ...]
-    obstacle: str = ""
+    obstacle: str
+
+
+@dataclass(frozen=True)
+class Domain(Around):
+    """What determines the values of a block's axes; its predicate is among the conditions."""
+
+    block: s_tir.SBlock
+    values: tuple[ir.Expr, ...]
 
     @cached_property
     def inside(self) -> Mapping[ir.Var, ir.Expr]:
@@ -121,17 +127,20 @@ def block_domains(prim_func: tirx.PrimFunc) -> Mapping[str, Domain]:
     for param in prim_func.params:
         sizes = param.ty.shape if tirx.is_buffer_var(param) else [param]
         symbols |= dict.fromkeys(var for size in sizes for var in used_vars(size))
-    start = _Around((), (), {}, tuple(symbols))
+    start = Around((), (), {}, tuple(symbols), "")
     found: dict[str, Domain] = {}
     waiting = [(prim_func.body, "body", start)]
     while waiting:
         stmt, path, around = waiting.pop()
         for each, at in flatten_with_paths(stmt, path):
             if isinstance(each, tirx.Bind):
-                around = around._replace(bound={**around.bound, each.var: each.value})
+                around = replace(around, bound={**around.bound, each.var: each.value})
             elif isinstance(each, s_tir.SBlockRealize):
-                found[at] = domain = around.domain(each)
-                inner = around._replace(conditions=domain.conditions, bound=domain.inside)
+                conditions = (*around.conditions, *_conjuncts(each.predicate))
+                own = replace(around, conditions=conditions)
+                values = tuple(each.iter_values)
+                found[at] = domain = Domain(**vars(own), block=each.block, values=values)
+                inner = replace(own, bound=domain.inside)
                 parts = {"init": each.block.init, "body": each.block.body}
                 waiting += [
                     (part, f"{at}.block.{name}", inner) for name, part in parts.items() if part
@@ -141,46 +150,22 @@ def block_domains(prim_func: tirx.PrimFunc) -> Mapping[str, Domain]:
     return found
 
 
-class _Around(NamedTuple):
-    """The surroundings of a statement."""
-
-    loops: tuple[Loop, ...]
-    conditions: tuple[ir.Expr, ...]
-    bound: Mapping[ir.Var, ir.Expr]
-    symbols: tuple[ir.Var, ...]
-    obstacle: str = ""
-
-    def domain(self, realize: s_tir.SBlockRealize) -> Domain:
-        conditions = (*self.conditions, *_conjuncts(realize.predicate))
-        return Domain(
-            realize.block,
-            tuple(realize.iter_values),
-            self.loops,
-            conditions,
-            self.bound,
-            self.symbols,
-            self.obstacle,
-        )
-
-
-def _inside(
-    stmt: tirx.Stmt, path: str, around: _Around
-) -> Iterator[tuple[tirx.Stmt, str, _Around]]:
+def _inside(stmt: tirx.Stmt, path: str, around: Around) -> Iterator[tuple[tirx.Stmt, str, Around]]:
     """Yield the statements directly inside a statement other than a block."""
     match stmt:
         case tirx.For():
             loop = Loop(stmt.loop_var, stmt.min, stmt.extent, path)
             obstacle = around.obstacle or ("" if stmt.step is None else "a loop has a step")
-            inner = around._replace(loops=(*around.loops, loop), obstacle=obstacle)
+            inner = replace(around, loops=(*around.loops, loop), obstacle=obstacle)
             yield stmt.body, f"{path}.body", inner
         case tirx.IfThenElse():
             then = (*around.conditions, *_conjuncts(stmt.condition))
-            yield stmt.then_case, f"{path}.then_case", around._replace(conditions=then)
+            yield stmt.then_case, f"{path}.then_case", replace(around, conditions=then)
             if stmt.else_case is not None:
                 other = (*around.conditions, tirx.Not(stmt.condition))
-                yield stmt.else_case, f"{path}.else_case", around._replace(conditions=other)
+                yield stmt.else_case, f"{path}.else_case", replace(around, conditions=other)
         case tirx.While():
-            yield stmt.body, f"{path}.body", around._replace(obstacle="it is in a while loop")
+            yield stmt.body, f"{path}.body", replace(around, obstacle="it is in a while loop")
         case tirx.AttrStmt():
             yield stmt.body, f"{path}.body", around
 

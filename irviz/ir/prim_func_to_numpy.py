@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import ml_dtypes
 import numpy as np
-import tvm_ffi
 from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
-from irviz.ir.tir_statements import ScopedNames, flatten, statement_numbers, used_vars
+from irviz.ir.tir_statements import ScopedNames, flatten, parts_of, statement_numbers, used_vars
 
 Origins = dict[ast.stmt, object]
 """The TVM binding or statement that a Python statement was written from."""
@@ -264,33 +263,6 @@ def _is_number(expr: ir.Expr, number: int) -> bool:
 Names = Mapping[ir.Var, ast.expr]
 """What each variable is written as: its name, or that of the loop that drives it."""
 
-_BINARY: Mapping[type, type[ast.operator]] = {
-    tirx.Add: ast.Add,
-    tirx.Sub: ast.Sub,
-    tirx.Mul: ast.Mult,
-    tirx.FloorDiv: ast.FloorDiv,
-    tirx.FloorMod: ast.Mod,
-    tirx.BitwiseAnd: ast.BitAnd,
-    tirx.BitwiseOr: ast.BitOr,
-    tirx.BitwiseXor: ast.BitXor,
-    tirx.LShift: ast.LShift,
-    tirx.RShift: ast.RShift,
-}
-_COMPARISONS: Mapping[type, type[ast.cmpop]] = {
-    tirx.EQ: ast.Eq,
-    tirx.NE: ast.NotEq,
-    tirx.LT: ast.Lt,
-    tirx.LE: ast.LtE,
-    tirx.GT: ast.Gt,
-    tirx.GE: ast.GtE,
-}
-_OPERATORS: Mapping[str, type[ast.operator]] = {
-    "bitwise_and": ast.BitAnd,
-    "bitwise_or": ast.BitOr,
-    "bitwise_xor": ast.BitXor,
-    "shift_left": ast.LShift,
-    "shift_right": ast.RShift,
-}
 _SAME_NAME = (
     *("exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh"),
     *("tanh", "floor", "ceil", "trunc", "hypot", "fmod", "copysign", "nextafter", "ldexp"),
@@ -310,7 +282,34 @@ _NUMPY: Mapping[str, str] = {
     "pow": "power",
 }
 """NumPy's names of intrinsic functions."""
-_TEMPLATES: Mapping[str, str] = {
+_TEMPLATES: Mapping[type | str, str] = {
+    tirx.Add: "{0} + {1}",
+    tirx.Sub: "{0} - {1}",
+    tirx.Mul: "{0} * {1}",
+    tirx.FloorDiv: "{0} // {1}",
+    tirx.FloorMod: "{0} % {1}",
+    tirx.Mod: "np.fmod({0}, {1})",
+    tirx.BitwiseAnd: "{0} & {1}",
+    tirx.BitwiseOr: "{0} | {1}",
+    tirx.BitwiseXor: "{0} ^ {1}",
+    tirx.LShift: "{0} << {1}",
+    tirx.RShift: "{0} >> {1}",
+    tirx.EQ: "{0} == {1}",
+    tirx.NE: "{0} != {1}",
+    tirx.LT: "{0} < {1}",
+    tirx.LE: "{0} <= {1}",
+    tirx.GT: "{0} > {1}",
+    tirx.GE: "{0} >= {1}",
+    tirx.And: "{0} and {1}",
+    tirx.Or: "{0} or {1}",
+    tirx.Not: "not {0}",
+    tirx.BitwiseNot: "~{0}",
+    "bitwise_and": "{0} & {1}",
+    "bitwise_or": "{0} | {1}",
+    "bitwise_xor": "{0} ^ {1}",
+    "bitwise_not": "~{0}",
+    "shift_left": "{0} << {1}",
+    "shift_right": "{0} >> {1}",
     "rsqrt": "1 / np.sqrt({0})",
     "sigmoid": "1 / (1 + np.exp(-{0}))",
     "exp10": "np.power(10, {0})",
@@ -319,9 +318,10 @@ _TEMPLATES: Mapping[str, str] = {
     "abs": "abs({0})",
     "likely": "{0}",
     "if_then_else": "{1} if {0} else {2}",
+    "infinity": "np.inf",
     "popcount": "int({0}).bit_count()",
 }
-"""Templates of intrinsic functions that are more than a single NumPy call."""
+"""Templates of expressions, by their class, and of intrinsic functions that are not NumPy's."""
 
 
 def expression(expr: ir.Expr, names: Names) -> ast.expr:
@@ -334,13 +334,12 @@ def expression(expr: ir.Expr, names: Names) -> ast.expr:
         case ir.TensorLoad():
             return element(expr.source, expr.indices, names)
         case tirx.Cast():
-            return cast(dtype_of(expr), expression(expr.value, names))
+            return call(dtype_name(dtype_of(expr)), expression(expr.value, names))
         case tirx.Select():
             parts = (expr.condition, expr.true_value, expr.false_value)
             return _filled(_TEMPLATES["if_then_else"], [expression(one, names) for one in parts])
         case tirx.Not() | tirx.BitwiseNot():
-            operator = ast.Not() if isinstance(expr, tirx.Not) else ast.Invert()
-            return ast.UnaryOp(operator, expression(expr.a, names))
+            return _filled(_TEMPLATES[type(expr)], [expression(expr.a, names)])
         case tirx.Let():
             return expression(expr.body, {**names, expr.var: expression(expr.value, names)})
         case ir.Call():
@@ -377,11 +376,6 @@ def dtype_name(name: str) -> str:
     raise NumPyError(f"the data type {name}")
 
 
-def cast(dtype: str, value: ast.expr) -> ast.expr:
-    """Return a value as a scalar of a data type."""
-    return ast.Call(python(dtype_name(dtype)), [value], [])
-
-
 def call(function: str, *arguments: ast.expr) -> ast.Call:
     """Return a call of a named function."""
     return ast.Call(python(function), list(arguments), [])
@@ -414,42 +408,29 @@ def _constant(expr: tirx.IntImm | tirx.FloatImm | ir.StringImm) -> ast.expr:
 
 def _binary(expr: ir.Expr, left: ast.expr, right: ast.expr) -> ast.expr:
     kind = type(expr)
-    if kind in _BINARY:
-        return ast.BinOp(left, _BINARY[kind](), right)
-    if kind in _COMPARISONS:
-        return ast.Compare(left, [_COMPARISONS[kind]()], [right])
-    if kind in (tirx.And, tirx.Or):
-        return ast.BoolOp(ast.And() if kind is tirx.And else ast.Or(), [left, right])
+    template = _TEMPLATES.get(kind, "")
     if kind in (tirx.Min, tirx.Max):
-        is_index = not _is_float(expr) and not _loads(expr)
+        is_index = not _is_float(expr) and not parts_of(expr, ir.TensorLoad)
         name = "min" if kind is tirx.Min else "max"
         return call(name if is_index else f"np.{name}imum", left, right)
-    if kind is tirx.Div and _is_float(expr):
-        return ast.BinOp(left, ast.Div(), right)
-    if kind is tirx.Div:  # rounds towards zero
-        return _filled("({0} - np.fmod({0}, {1})) // {1}", [left, right])
-    if kind is tirx.Mod:
-        return call("np.fmod", left, right)
-    raise NumPyError(f"{kind.__name__} {_text(expr)}")
+    if kind is tirx.Div:  # of integers it rounds towards zero
+        template = "{0} / {1}" if _is_float(expr) else "({0} - np.fmod({0}, {1})) // {1}"
+    if not template:
+        raise NumPyError(f"{kind.__name__} {_text(expr)}")
+    return _filled(template, [left, right])
 
 
 def _call(expr: ir.Call, names: Names) -> ast.expr:
     if not isinstance(expr.op, ir.Op):
         raise NumPyError(f"the call {_text(expr)}")
     name = str(expr.op.name).rpartition(".")[2]
-    if name == "infinity":
-        return python("np.inf")
     if name == "reinterpret":
         source = expression(expr.args[0], names)
-        view = ast.Attribute(cast(dtype_of(expr.args[0]), source), "view")
+        view = ast.Attribute(call(dtype_name(dtype_of(expr.args[0])), source), "view")
         return ast.Call(view, [python(dtype_name(dtype_of(expr)))], [])
-    if name not in {*_OPERATORS, *_NUMPY, *_TEMPLATES, "bitwise_not"}:
+    if name not in {*_NUMPY, *_TEMPLATES}:
         raise NumPyError(f"the intrinsic function {name}, in {_text(expr)}")
     arguments = [expression(one, names) for one in expr.args]
-    if name in _OPERATORS:
-        return ast.BinOp(arguments[0], _OPERATORS[name](), arguments[1])
-    if name == "bitwise_not":
-        return ast.UnaryOp(ast.Invert(), arguments[0])
     if name in _NUMPY:
         return call(f"np.{_NUMPY[name]}", *arguments)
     return _filled(_TEMPLATES[name], arguments)
@@ -474,13 +455,6 @@ def _filled(template: str, arguments: Sequence[ast.expr]) -> ast.expr:
 
 def _is_float(expr: ir.Expr) -> bool:
     return "float" in dtype_of(expr)
-
-
-def _loads(expr: ir.Expr) -> bool:
-    """Tell whether an expression reads a buffer, so that its value is a NumPy scalar."""
-    found: list[object] = []
-    tvm_ffi.structural_walk(expr, (ir.TensorLoad, found.append))
-    return bool(found)
 
 
 def _text(expr: ir.Expr) -> str:

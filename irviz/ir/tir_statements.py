@@ -6,12 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.ir.expression_labels import dim_label
-from irviz.ir.tvmscript import tvmscript
+from irviz.ir.tvmscript import marked_lines
+
+_Part = TypeVar("_Part", bound=tvm_ffi.Object)
 
 
 def walk_statements(body: tirx.Stmt) -> Iterator[tuple[tirx.Stmt, int]]:
@@ -63,7 +66,6 @@ def nested_statements(stmt: tirx.Stmt) -> list[tirx.Stmt]:
 
 
 _MAX_PRINTED_NESTING = 500  # TVM's printer recurses, and ends the process some way past 1000
-_MARK = re.compile(r"\s*# irviz:(\d+)$")
 
 
 def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
@@ -73,9 +75,9 @@ def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
     """
     lines: dict[tirx.Stmt, list[str]] = defaultdict(list)
     # with syntactic sugar two statements can share a line, and a line takes one mark
-    for text, _, starting in _marked_lines(prim_func, prim_func, syntax_sugar=False):
+    for text, starting in _marked_lines(prim_func, prim_func, syntax_sugar=False):
         for stmt in starting:
-            lines[stmt].append(text)
+            lines[stmt].append(text.strip())
     return dict(lines)
 
 
@@ -86,7 +88,8 @@ def statement_numbers(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, int]:
     first is there. The result is empty if TVM cannot print the function.
     """
     numbers: dict[tirx.Stmt, int] = {}
-    for _, number, starting in _marked_lines(prim_func, prim_func, syntax_sugar=True):
+    marked = _marked_lines(prim_func, prim_func, syntax_sugar=True)
+    for number, (_, starting) in enumerate(marked, 1):
         for stmt in starting:
             numbers.setdefault(stmt, number)
     return numbers
@@ -101,8 +104,8 @@ def statement_offsets(prim_func: tirx.PrimFunc, name: str) -> dict[tirx.Stmt, in
     start = 0
     # by itself a function has other attributes than in a module, which are a line more
     printed = ir.IRModule({name: prim_func})
-    for text, number, starting in _marked_lines(prim_func, printed, syntax_sugar=True):
-        if text.startswith("def "):
+    for number, (text, starting) in enumerate(_marked_lines(prim_func, printed, syntax_sugar=True)):
+        if text.lstrip().startswith("def "):
             start = number
         for stmt in starting:
             offsets.setdefault(stmt, number - start)
@@ -111,30 +114,17 @@ def statement_offsets(prim_func: tirx.PrimFunc, name: str) -> dict[tirx.Stmt, in
 
 def _marked_lines(
     prim_func: tirx.PrimFunc, printed: tirx.PrimFunc | ir.IRModule, *, syntax_sugar: bool
-) -> Iterator[tuple[str, int, list[tirx.Stmt]]]:
-    """Yield the lines of TVMScript, each with its number and the statements that begin there."""
-    marks: dict[tirx.Stmt, str] = {}
+) -> list[tuple[str, list[tirx.Stmt]]]:
+    """Return the lines of TVMScript, each with the statements that begin there; [] for none."""
+    statements: dict[tirx.Stmt, None] = {}
     for stmt, level in walk_statements(prim_func.body):
         if level > _MAX_PRINTED_NESTING:
-            return
-        marks.setdefault(stmt, f"irviz:{len(marks)}")
+            return []
+        statements[stmt] = None
     try:
-        script = tvmscript(printed, syntax_sugar=syntax_sugar, obj_to_annotate=marks)
+        return list(marked_lines(printed, statements, syntax_sugar=syntax_sugar))
     except (ValueError, RuntimeError):
-        return
-    statements = list(marks)
-    starting: list[tirx.Stmt] = []
-    number = 0
-    for line in script.splitlines():
-        found = _MARK.search(line)
-        if found:
-            starting.append(statements[int(found[1])])
-        text = line[: found.start()] if found else line
-        if text.strip() or not found:  # a line that is only a mark precedes the statement
-            number += 1
-        if text.strip():
-            yield text.strip(), number, starting
-            starting = []
+        return []
 
 
 # --- Unique names for a PrimFunc's variables, and its expressions as text with these names -------
@@ -205,6 +195,11 @@ def used_vars(value: ir.Expr) -> list[ir.Var]:
         return []
     if isinstance(value, ir.Var) and isinstance(value.ty, ir.PrimType):
         return [value]
-    found: list[ir.Var] = []
-    tvm_ffi.structural_walk(value, (ir.Var, found.append))
+    return parts_of(value, ir.Var)
+
+
+def parts_of(value: object, kind: type[_Part]) -> list[_Part]:
+    """Return the parts of an object that are of a class, each once for every use."""
+    found: list[_Part] = []
+    tvm_ffi.structural_walk(value, (kind, found.append))
     return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from tvm import ir, relax, tirx
 
@@ -19,6 +19,7 @@ from irviz.model.graph.graph import Graph, NodeId, NodeKind
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
 _BLOCK = re.compile(r" *with T\.sblock\(")
 _FUNCTION_INDENT = 4
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,8 @@ def script(mod: ir.IRModule) -> Script:
     A parameter's line is the first line of its function's `def`. A function bound inside another
     has no line, as TVM prints no mark for it.
     """
-    keys: list[tuple[str, NodeId]] = []
+    keys: dict[object, tuple[str, NodeId]] = {}
     params: dict[str, list[NodeId]] = {}
-    marks = {}
     with gc_paused():
         for name, function in relax_functions(mod).items():
             names = NodeIds()
@@ -52,21 +52,34 @@ def script(mod: ir.IRModule) -> Script:
                 if binding is None:
                     params[name].append(node_id)
                 elif not isinstance(binding.value, relax.Function):
-                    marks[binding] = f"irviz:{len(keys)}"
-                    keys.append((name, node_id))
+                    keys[binding] = name, node_id
         text: list[str] = []
-        lines = {}
-        for line in tvmscript(mod, obj_to_annotate=marks).splitlines():
-            found = _MARK.search(line)
-            if found:
-                lines[keys[int(found[1])]] = len(text) + 1
-            if found is None or found.start():  # a line that is only a mark precedes an `if`
-                text.append(line[: found.start()] if found else line)
+        lines: dict[tuple[str, NodeId], int] = {}
+        for line, starting in marked_lines(mod, keys):
+            text.append(line)
+            lines |= dict.fromkeys((keys[one] for one in starting), len(text))
     starts = _function_lines(mod, text)
     for name, start in starts.items():
         own = len(mod[name].params) if name in params else 0  # the others are of inner functions
         lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
     return Script("\n".join(text) + "\n", lines, starts)
+
+
+def marked_lines(
+    printed: ir.IRModule | ir.BaseFunc, parts: Iterable[_Part], **options: Any
+) -> Iterator[tuple[str, list[_Part]]]:
+    """Yield the lines of TVMScript, each with the parts that begin there."""
+    marked = list(parts)
+    marks = {one: f"irviz:{number}" for number, one in enumerate(marked)}
+    starting: list[_Part] = []
+    for line in tvmscript(printed, obj_to_annotate=marks, **options).splitlines():
+        if (found := _MARK.search(line)) is not None:
+            starting.append(marked[int(found[1])])
+            line = line[: found.start()]
+            if not line:  # a line that is only a mark precedes the part, as an `if`
+                continue
+        yield line, starting
+        starting = []
 
 
 def block_lines(printed: Script, graph: Graph) -> dict[NodeId, int]:
@@ -197,11 +210,9 @@ def source_words(places: Iterable[tuple[str, int]]) -> str:
     )
 
 
-def with_source_lines(
-    mod: ir.IRModule, name: str, lines: Mapping[NodeId, tuple[str, int]]
-) -> ir.IRModule:
-    """Return a module whose function's outermost bindings were written in these files and lines."""
-    function = mod[name]
+def with_source_lines(mod: ir.IRModule, lines: Mapping[NodeId, tuple[str, int]]) -> ir.IRModule:
+    """Return a module; the outermost bindings of `main` were written in these files and lines."""
+    function = mod["main"]
     ids = identify(function)
 
     def written(binding: relax.Binding) -> relax.Binding:
@@ -216,4 +227,4 @@ def with_source_lines(
     ]
     body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, function.body.body))
     new = relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
-    return with_functions(mod, {name: new})
+    return with_functions(mod, {"main": new})

@@ -116,7 +116,7 @@ def _imported(
     layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
     written = onnx_source_lines(mod, model.graph, importer._nodes)
     mod, notes = mend(mod)
-    mod = with_source_lines(mod, "main", written)
+    mod = with_source_lines(mod, written)
     if computed:
         notes = (computed_note(computed, EVALUATOR), *notes)
     if opaque:

@@ -134,7 +134,7 @@ def import_program(
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
     layers = torch_layers(module, importer.env)
-    module = with_source_lines(module, "main", torch_source_lines(module, importer.env))
+    module = with_source_lines(module, torch_source_lines(module, importer.env))
     module, mended = mend(module)
     if rounded:
         words = "computed in float32, as TVM lacks it in this dtype"

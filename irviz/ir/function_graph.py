@@ -56,24 +56,15 @@ from irviz.model.loop_nest import (
 from irviz.worker import responses
 
 
-def extract(
-    mod: ir.IRModule, function: str = "main", constant_names: ConstantNames | None = None
-) -> Graph:
+def extract(mod: ir.IRModule, function: str = "main") -> Graph:
     """Read one function as a Graph: a Relax function with its branches, or a PrimFunc's blocks.
 
     A scalar constant is a literal of the node that uses it. A tensor, or a constant that is
     returned, is a node of its own. An expression of an unknown class is a node of kind OTHER with
-    TVM's own text.
-
-    Args:
-        mod: The module.
-        function: The name of the function.
-        constant_names: Names of constants, by their tensors.
-
-    Raises:
-        NoFunctionError: If the module has no Relax function or PrimFunc of this name.
+    TVM's own text. Raises NoFunctionError if the module has no Relax function or PrimFunc of this
+    name.
     """
-    return read_function(mod, function, constant_names).graph
+    return read_function(mod, function).graph
 
 
 class FunctionReading(NamedTuple):
@@ -95,7 +86,7 @@ def read_function(
     constant_names: ConstantNames | None = None,
     flops_of_function: FlopsOfFunction = lambda _: None,
 ) -> FunctionReading:
-    """Return what `extract` returns, and what the nodes are.
+    """Return what `extract` returns, and what the nodes are; constants get the names of tensors.
 
     `flops_of_function` counts the FLOPs of calls of the module's functions, when they are asked
     for; by default they are unknown.

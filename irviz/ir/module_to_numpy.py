@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import tvm
 from numpy.typing import NDArray
@@ -69,8 +70,6 @@ class NumPyProgram:
 
     def compile(self) -> Callable[..., Any]:
         """Compile the source; a function made from a PrimFunc writes to its last arguments."""
-        import ml_dtypes  # which few need
-
         known: dict[str, Any] = {
             "np": np,
             "math": math,

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-import tvm
 from numpy.typing import NDArray
 from tvm import ir
 
@@ -45,11 +43,6 @@ class Loaded:
     notes: tuple[str, ...] = ()
     origin: Origin | None = None
     layers: Mapping[str, LayersByNode] = field(default_factory=dict)
-
-
-def to_numpy(tensor: tvm.runtime.Tensor) -> NDArray[Any]:
-    """Return a TVM tensor as an array of the same dtype."""
-    return np.asarray(tensor.numpy())
 
 
 def detach_weights(mod: ir.IRModule) -> tuple[ir.IRModule, Params]:

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import deserialize
@@ -165,12 +166,6 @@ def _dtype(name: str, dtype: str) -> np.dtype[Any]:
             f"holds {brief(name)} of dtype {brief(dtype)}, where {NUMBERS}, or bfloat16, is "
             f"needed; convert it, and {_ADVICE}"
         )
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise FileError(
-            f"holds {brief(name)} of dtype {dtype!r}, which ml_dtypes has: pip install ml_dtypes"
-        ) from None
     found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
     return found
 

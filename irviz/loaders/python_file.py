@@ -28,23 +28,14 @@ _MAX_LISTED = 12
 NO_MODULE = "defines no module"
 
 
-def from_python(text: str, file: str, which: str = "") -> Loaded:
+@gc_paused()  # syntax trees are many small values: a tenth faster without collections
+def from_python(text: str, file: str, which: str) -> Loaded:
     """Return a module that Python text defines, upgraded if it is in an older dialect.
 
-    Args:
-        text: The text.
-        file: The text's name in errors.
-        which: The module's name, if there are several. A repeated name has `#2` after it.
-
-    Raises:
-        RefusedError: If a part of the module is not TVMScript.
-        LoadError: If the text defines no such module, or TVM cannot read it.
+    `file` is the text's name in errors, and `which` the module's, if there are several; a repeated
+    name has `#2` after it. Raises RefusedError for a part that is not TVMScript, and LoadError if
+    the text defines no such module, or TVM cannot read it.
     """
-    with gc_paused():  # syntax trees are many small values: a tenth faster without collections
-        return _from_python(text, file, which)
-
-
-def _from_python(text: str, file: str, which: str) -> Loaded:
     tree = parse_tree(text, file)
     lines = _choose(tree, file, which).lines
     try:

@@ -43,7 +43,7 @@ _EXCLUDED_TYPE = re.compile(
 # A registered function that TVM calls by name: modules contain those that infer types.
 _FUNCTION_TYPE, _INFERENCE = "ir.EnvFunc", "tvm.relax.type."
 # TVM compiles, links and loads what these hold when the module runs.
-COMPILED_TYPES = ("ffi.Module", "runtime.Module")
+_COMPILED_TYPES = {"ffi.Module", "runtime.Module"}
 
 
 class TvmJsonError(IrvizError, ValueError):
@@ -96,8 +96,8 @@ def types_of(content: dict[str, Any]) -> set[str]:
     return types - {""}
 
 
-def foreign_type(types: set[str]) -> str:
-    """Return the first type that no module contains, or ""."""
+def _check_types(types: set[str]) -> None:
+    """Raise TvmJsonError for a type that no module contains."""
     foreign = (
         name
         for name in types
@@ -105,7 +105,8 @@ def foreign_type(types: set[str]) -> str:
         or _EXCLUDED_TYPE.fullmatch(name)
         or name == _FUNCTION_TYPE
     )
-    return min(foreign, default="")
+    if first := min(foreign, default=""):
+        raise TvmJsonError(f"it names {first!r}, which no module contains")
 
 
 def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -119,20 +120,21 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 def _admitted(text: str) -> dict[str, Any]:
     """Parse a text; raise TvmJsonError if it names a type that no module contains."""
     content = parsed(text)
-    if foreign := foreign_type(types_of(content)):
-        raise TvmJsonError(f"it names {foreign!r}, which no module contains")
+    _check_types(types_of(content))
     return content
 
 
-def _module(text: str) -> ir.IRModule:
-    """Return the module in a text; raise TvmJsonError for one that names other types."""
-    found = loaded(text, _admitted(text))
+def _module(text: str, content: dict[str, Any]) -> ir.IRModule:
+    """Return the module in a text whose types were checked; raise TvmJsonError for others."""
+    found = loaded(text, content)
     if not isinstance(found, ir.IRModule):
         raise TvmJsonError(f"it holds a {type(found).__name__}, not an IRModule")
     return found
 
 
-responses.register(ir.IRModule, lambda mod: str(tvm.ir.save_json(mod)), _module)
+responses.register(
+    ir.IRModule, lambda mod: str(tvm.ir.save_json(mod)), lambda text: _module(text, _admitted(text))
+)
 
 
 MEMORY_RATIO = 100
@@ -149,22 +151,16 @@ def module_from_json(text: str, name: str) -> ir.IRModule:
     try:
         content = parsed(text)
         types = types_of(content)
-    except TvmJsonError as failure:
-        raise LoadError(f"{wrong}: {failure}; {advice}") from None
-    if types & set(COMPILED_TYPES):
-        raise LoadError(
-            f"{name!r} carries compiled or C code, which would be run with it, and was not read: "
-            "save the module without its external_mods"
-        )
-    if foreign := foreign_type(types):
-        raise LoadError(f"{wrong}: it names {foreign!r}, which no module contains; {advice}")
-    try:
+        if types & _COMPILED_TYPES:
+            raise LoadError(
+                f"{name!r} carries compiled or C code, which would be run with it, and was not "
+                "read: save the module without its external_mods"
+            )
+        _check_types(types)
         check_written_size(content)
-        mod = loaded(text, content)
-        if not isinstance(mod, ir.IRModule):
-            raise TvmJsonError(f"it holds a {type(mod).__name__}, not an IRModule")
+        mod = _module(text, content)
         draw_all(mod)
-    except (MemoryError, FileError):
+    except (LoadError, MemoryError):
         raise
     except Exception as failure:  # TVM raises errors of any class
         raise LoadError(f"{wrong}: {reason_of(failure)}; {advice}") from None

@@ -13,7 +13,7 @@ from tvm.relax.expr_functor import PyExprVisitor, visitor
 from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.ir.calls import CallReader
 from irviz.ir.expression_labels import TextCache
-from irviz.ir.function_graph import extract
+from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms.bind_params import bind_params
@@ -164,7 +164,7 @@ def test_one_constant_object_is_one_node_however_often_it_is_used(modules):
 def test_a_constant_is_named_by_the_tensor_it_holds():
     w0 = np.zeros((128, 784), "float32")
     bind = bind_params({"w0": w0})
-    graph = extract(bind(MyModuleStatic), constant_names=bind.constant_names)
+    graph = read_function(bind(MyModuleStatic), constant_names=bind.constant_names).graph
     (constant,) = (node for node in graph.nodes if node.kind is NodeKind.CONSTANT)
     assert constant.name == "w0"
     assert "w0" not in [node.name for node in graph.nodes if node.kind is NodeKind.PARAM]

@@ -12,7 +12,7 @@ from tvm.relax.frontend.nn import spec
 
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import one_line
-from irviz.loaders.loaded_model import Loaded, to_numpy
+from irviz.loaders.loaded_model import Loaded
 
 _SPEC = (
     "give the specs of its inputs, as in irviz.load(model, inputs={'forward': {'x': "
@@ -60,7 +60,7 @@ def _exported(model: nn.Module, specs: Any, method: str, parameters: Mapping[str
     except Exception as failure:  # the model's own code raises anything
         reason = f"{type(model).__name__} cannot be exported by TVM: {one_line(failure)}"
         raise LoadError(reason) from failure
-    params = {name: to_numpy(weight.data) for name, weight in weights if weight.data is not None}
+    params = {name: weight.data.numpy() for name, weight in weights if weight.data is not None}
     arrays = {n: value for n, value in parameters.items() if isinstance(value, np.ndarray)}
     return Loaded(mod, params, arrays if len(arrays) == len(parameters) else None, method)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from functools import lru_cache
 from math import inf, prod
 from typing import Any, NamedTuple
@@ -29,34 +28,28 @@ from irviz.model.graph.graph import (
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 
 Position = tuple[int, ...]
-_FIRST: tuple[Position, ...] = tuple((index,) for index in range(16))  # made once
 
 # An Array's own methods call these, and spend time on slices and negative indices.
 _size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")
 
 
-class Passing(Enum):
-    """How an operator takes its callee and the callee's arguments."""
-
-    TUPLED = "(callee, (x, …), …)"
-    SPREAD = "(callee, x, …)"
-
-
-NAMED_CALLS: dict[str, tuple[NodeKind, Passing]] = {
-    "relax.call_tir": (NodeKind.CALL_TIR, Passing.TUPLED),
-    "relax.call_tir_inplace": (NodeKind.CALL_TIR, Passing.TUPLED),
-    "relax.call_tir_with_grad": (NodeKind.CALL_TIR, Passing.TUPLED),
-    "relax.dist.call_tir_local_view": (NodeKind.CALL_TIR, Passing.TUPLED),
-    "relax.vm.call_tir_dyn": (NodeKind.CALL_TIR, Passing.TUPLED),
-    "relax.call_dps_packed": (NodeKind.CALL_DPS_PACKED, Passing.TUPLED),
-    "relax.call_pure_packed": (NodeKind.CALL_PACKED, Passing.SPREAD),
-    "relax.call_inplace_packed": (NodeKind.CALL_PACKED, Passing.SPREAD),
-    "relax.call_builtin_with_ctx": (NodeKind.CALL_PACKED, Passing.TUPLED),
-    "relax.call_py_func": (NodeKind.CALL_PACKED, Passing.TUPLED),
-    "relax.invoke_closure": (NodeKind.CALL_FUNCTION, Passing.TUPLED),
-    "relax.invoke_pure_closure": (NodeKind.CALL_FUNCTION, Passing.TUPLED),
+NAMED_CALLS: dict[str, NodeKind] = {
+    "relax.call_tir": NodeKind.CALL_TIR,
+    "relax.call_tir_inplace": NodeKind.CALL_TIR,
+    "relax.call_tir_with_grad": NodeKind.CALL_TIR,
+    "relax.dist.call_tir_local_view": NodeKind.CALL_TIR,
+    "relax.vm.call_tir_dyn": NodeKind.CALL_TIR,
+    "relax.call_dps_packed": NodeKind.CALL_DPS_PACKED,
+    "relax.call_pure_packed": NodeKind.CALL_PACKED,
+    "relax.call_inplace_packed": NodeKind.CALL_PACKED,
+    "relax.call_builtin_with_ctx": NodeKind.CALL_PACKED,
+    "relax.call_py_func": NodeKind.CALL_PACKED,
+    "relax.invoke_closure": NodeKind.CALL_FUNCTION,
+    "relax.invoke_pure_closure": NodeKind.CALL_FUNCTION,
 }
 """The operators that call their first argument. The tests compare this with TVM's registry."""
+SPREAD = ("relax.call_pure_packed", "relax.call_inplace_packed")
+"""Those that take the callee's arguments one by one, and not as a tuple."""
 
 _WRITES_ARGUMENTS = ("", "relax.vm.call_tir_dyn")
 """A direct call, and the operator, of a PrimFunc that is given what it writes."""
@@ -93,7 +86,6 @@ class Callee(NamedTuple):
 class _Operator(NamedTuple):
     name: str
     kind: NodeKind
-    passing: Passing | None
     is_pure: bool
     access: Access | None
 
@@ -134,18 +126,19 @@ class CallReader:
         op, arguments = call.op, items(call.args)
         attrs = self._texts.attributes(call.attrs)
         if type(op) is ir.Op:
-            operator, kind, passing, is_pure, access = self._operator(op)
-            callee = self.callee(arguments[0], operator) if passing and arguments else None
+            operator, kind, is_pure, access = self._operator(op)
+            is_call = operator in NAMED_CALLS
+            callee = self.callee(arguments[0], operator) if is_call and arguments else None
             if callee is None:
                 if not operator.startswith("relax."):  # such as T.if_then_else(n > 1, n, m)
                     return None
-                if passing is not None:  # its first argument names no function
+                if is_call:  # its first argument names no function
                     kind = NodeKind.OPERATOR
                 found, access = leaves(arguments), call_access(call, operator, "", access)
                 name = operator
                 return ValueReading(kind, found, name, None, name, attrs, is_pure, name, access)
             called, *arguments = arguments
-            if passing is Passing.TUPLED and arguments and type(arguments[0]) is ir.Tuple:
+            if operator not in SPREAD and arguments and type(arguments[0]) is ir.Tuple:
                 arguments = [*items(arguments[0].fields), *arguments[1:]]
         else:
             called, callee, operator = op, self.callee(op, ""), ""
@@ -203,10 +196,10 @@ class CallReader:
         key = op.__chandle__()
         if key not in self._operators:
             name = str(op.name)
-            kind, passing = NAMED_CALLS.get(name, (NodeKind.OPERATOR, None))
+            kind = NAMED_CALLS.get(name, NodeKind.OPERATOR)
             is_pure = bool(op.get_attr("FPurity"))
             access = ACCESSES.get(name, None if is_pure else UNKNOWN)
-            self._operators[key] = _Operator(name, kind, passing, is_pure, access)
+            self._operators[key] = _Operator(name, kind, is_pure, access)
         return self._operators[key]
 
 
@@ -242,12 +235,11 @@ def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> list[tuple[Position,
     """
     found: list[tuple[Position, ir.Expr]] = []
     for index, argument in enumerate(arguments):
-        position = _FIRST[index] if index < len(_FIRST) else (index,)
         is_followed = type(argument) is ir.Tuple and depth < MAX_NESTING
         if is_followed and (fields := items(argument.fields)):
-            found += [((*position, *at), leaf) for at, leaf in leaves(fields, depth + 1)]
+            found += [((index, *at), leaf) for at, leaf in leaves(fields, depth + 1)]
         else:
-            found.append((position, argument))
+            found.append(((index,), argument))
     return found
 
 
@@ -337,10 +329,8 @@ _CALLS = ("tirx.call_extern", "tirx.tvm_call_packed", "tirx.tvm_call_cpacked")
 def call_access(call: ir.Call, operator: str, callee: str, default: Access | None) -> Access | None:
     """Return what a call does with its arguments.
 
-    Args:
-        operator: The name of the operator, "" for a direct call.
-        callee: The name of the function that is called.
-        default: What the operator does, or a function that is not known.
+    `operator` is "" for a direct call, and `default` is what the operator does, or a function that
+    is not known.
     """
     if operator in _IN_PLACE:
         return _in_place(call)

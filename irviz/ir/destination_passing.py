@@ -37,16 +37,11 @@ def destination_passing(
 
     A buffer is a node of kind ALLOC with its size in bytes, after the call that writes it first.
     Edges with `is_write` lead to it from the calls that write it, and plain edges from it to the
-    calls that read it. A call has the NodeId of the binding that it computes, if known.
+    calls that read it. A call has the NodeId of the binding that it computes, if known. With
+    `planned`, memory planning is run too, and each buffer's storage is named.
 
-    Args:
-        mod: The module; other processes lower it.
-        function: The name of a Relax function.
-        planned: Whether to run memory planning too, and name each buffer's storage.
-
-    Raises:
-        NoFunctionError: If the module has no such Relax function.
-        LoweringError: If TVM cannot lower the module.
+    Raises NoFunctionError if the module has no such Relax function, and LoweringError if TVM cannot
+    lower it, which other processes do.
     """
     relax_function(mod, function)
     try:
@@ -78,14 +73,7 @@ def _lower_and_read(request: bytes) -> Graph | str:
     except Exception as failure:  # TVM raises errors of any class from C++
         lines = [line for line in str(failure).splitlines() if line.strip()]
         return f"{type(failure).__name__}: {lines[-1].strip() if lines else ''}"
-    return buffer_graph(lowered, function)
-
-
-def buffer_graph(lowered: LoweredModule, function: str) -> Graph:
-    """Return a lowered function as a graph of its buffers and calls."""
-    source = relax_function(lowered.module, function)
-    graph = extract(lowered.module, function)
-    return _BufferGraph(graph, source, lowered.origins.get(function, VarOrigins())).build()
+    return _BufferGraph(lowered, function).build()
 
 
 class _BufferGraph:
@@ -95,8 +83,10 @@ class _BufferGraph:
     the other dictionaries have the facts about the variable with an id.
     """
 
-    def __init__(self, source: Graph, function: relax.Function, known: VarOrigins) -> None:
-        self.source = source
+    def __init__(self, lowered: LoweredModule, name: str) -> None:
+        function = relax_function(lowered.module, name)
+        known = lowered.origins.get(name, VarOrigins())
+        self.source = extract(lowered.module, name)
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
         ids = identify(function)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -28,47 +28,34 @@ AddNote = Callable[[str, str], None]
 """Adds a note of some words and the reason."""
 
 
-@dataclass
 class DottedNames:
     """The scopes of a text, the full names of its imports, and those that its new names need.
 
     `aliases` are the text's names for the dialects T, R and I.
     """
 
-    scopes: Mapping[cst.CSTNode, Scope | None]
-    outermost: Scope
-    imported: Mapping[str, str]
-    aliases: Mapping[str, str]
-    imports_tvm: bool
-    wrapper: cst.MetadataWrapper
-    new_imports: set[str] = field(default_factory=set)
-    _roots: dict[int, str] = field(default_factory=dict)
-    _imports: dict[tuple[int, str], str] = field(default_factory=dict)
-
-    @staticmethod
-    def of(module: cst.Module) -> DottedNames:
-        """Return the names of a module that is not yet changed."""
-        wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
-        scopes = wrapper.resolve(LinearScopeProvider)
-        outermost = scopes[module]
-        if outermost is None:  # a module always has its own scope
-            raise AssertionError(module)
-        imports: dict[tuple[int, str], str] = {}
-        for node in scopes:
+    def __init__(self, module: cst.Module) -> None:
+        self._wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
+        self.scopes: Mapping[cst.CSTNode, Scope | None] = self._wrapper.resolve(LinearScopeProvider)
+        self._imports: dict[tuple[int, str], str] = {}
+        for node in self.scopes:
             for name, full_name in _imported_names(node):
-                imports[id(node), name] = full_name
-        imported = {
-            each.name: imports[id(each.node), each.name]
-            for each in outermost.globals.assignments
+                self._imports[id(node), name] = full_name
+        own = self.scopes[module]
+        assert own is not None, "a module always has its own scope"
+        self.outermost = own.globals
+        self.imported = {
+            each.name: self._imports[id(each.node), each.name]
+            for each in self.outermost.assignments
             if isinstance(each, ImportAssignment)
         }
-        aliases: dict[str, str] = {}
-        for name, home in imported.items():
-            aliases.setdefault(_short(home), name)
-        imports_tvm = any(home.partition(".")[0] == "tvm" for home in imported.values())
-        return DottedNames(
-            scopes, outermost.globals, imported, aliases, imports_tvm, wrapper, _imports=imports
-        )
+        self.aliases: dict[str, str] = {}
+        for name, home in self.imported.items():
+            self.aliases.setdefault(_short(home), name)
+        homes = self.imported.values()
+        self.imports_tvm = any(home.partition(".")[0] == "tvm" for home in homes)
+        self.new_imports: set[str] = set()
+        self._roots: dict[int, str] = {}
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the first line, from 1, of a node of the old text."""
@@ -77,7 +64,7 @@ class DottedNames:
     @cached_property
     def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
         """The places of all nodes: only notes need them, and they take a fifth of the time."""
-        return self.wrapper.resolve(PositionProvider)
+        return self._wrapper.resolve(PositionProvider)
 
     def root(self, node: cst.BaseExpression) -> str:
         """Return the full name of the first name in a dotted expression, or ""."""

@@ -487,9 +487,9 @@ def rewrite_pattern(site: CallSite) -> cst.Call:
     return site.new.with_changes(args=args)
 
 
-def names_operator(node: cst.BaseExpression, operator: str) -> bool:
-    """Tell whether an expression is a string with the name of an operator."""
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == operator
+def names_dense(node: cst.BaseExpression) -> bool:
+    """Tell whether an expression is the name of the operator `dense` as a string."""
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "relax.nn.dense"
 
 
 def rewrite_attribute(new: cst.Attribute) -> cst.BaseExpression:
@@ -528,7 +528,6 @@ def _type_of_another(shape: cst.BaseExpression, kind: cst.BaseExpression) -> cst
     return None
 
 
-DENSE: Final = "relax.nn.dense"
 DENSE_MATMULS: Final = {
     "R.dense": "R.matmul",
     "R.nn.dense": "R.matmul",

@@ -1,4 +1,4 @@
-# ruff: noqa: ARG002, D102, N802
+# ruff: noqa: ARG002, D102, N802, N815
 """Rewrite code of an earlier TVM, alone or in a notebook or a chapter; nothing is run."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -61,8 +61,8 @@ def upgrade(source: str, *, futures: bool = True) -> Upgraded:
     Raises RefusedError if the text is not Python, or exceeds a limit.
     """
     module = parse_module(source)
-    names = DottedNames.of(module)
-    rewriter = Rewriter(names, uses_tvm=names.uses_tvm())
+    names = DottedNames(module)
+    rewriter = Rewriter(names)
     new = module.visit(rewriter)
     if names.new_imports:
         new = renamed_symbols.with_imports(new, names.new_imports)
@@ -100,11 +100,11 @@ class Rewriter(cst.CSTTransformer):
     parts.
     """
 
-    def __init__(self, names: DottedNames, *, uses_tvm: bool) -> None:
+    def __init__(self, names: DottedNames) -> None:
         super().__init__()
         self.notes: list[Note] = []
         self._names = names
-        self._uses_tvm = uses_tvm
+        self._uses_tvm = names.uses_tvm()
         self._owners: list[Owner | None] = [None]
         self._functions: list[Function] = []
         # parts of dotted names, and identifiers that are not variables
@@ -113,13 +113,14 @@ class Rewriter(cst.CSTTransformer):
         self._unknown: dict[cst.CSTNode, Note] = {}
         # functions that are given the operands of `dense` found by its name
         self._dense_functions: set[str] = set()
-        self._dense_scopes: list[cst.CSTNode] = []
+        # for the module and each class and function around: whether `dense` is used so in it
+        self._in_dense = [False]
 
     def visit_Module(self, node: cst.Module) -> None:
         self._dense_functions = {
             each.value.value
             for each in every(node, cst.DictElement)
-            if isinstance(each.value, cst.Name) and rules.names_operator(each.key, rules.DENSE)
+            if isinstance(each.value, cst.Name) and rules.names_dense(each.key)
         }
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
@@ -132,33 +133,27 @@ class Rewriter(cst.CSTTransformer):
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         self._inner.add(node.name)
         self._owners.append(Owner.of(node, self._names))
-        strings = every(node, cst.SimpleString)
-        if any(rules.names_operator(each, rules.DENSE) for each in strings):
-            self._dense_scopes.append(node)
+        is_dense = any(map(rules.names_dense, every(node, cst.SimpleString)))
+        self._in_dense.append(self._in_dense[-1] or is_dense)
 
     def leave_ClassDef(
         self, original_node: cst.ClassDef, updated_node: cst.ClassDef
     ) -> cst.ClassDef:
         self._owners.pop()
-        self._leave_dense_scope(original_node)
+        self._in_dense.pop()
         return updated_node
-
-    def _leave_dense_scope(self, node: cst.CSTNode) -> None:
-        if self._dense_scopes and self._dense_scopes[-1] is node:
-            self._dense_scopes.pop()
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         self._inner.add(node.name)
         self._functions.append(function_of(node, self._names, self._owners[-1]))
         self._owners.append(None)
-        if node.name.value in self._dense_functions:
-            self._dense_scopes.append(node)
+        self._in_dense.append(self._in_dense[-1] or node.name.value in self._dense_functions)
 
     def leave_FunctionDef(
         self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
     ) -> cst.FunctionDef:
         self._owners.pop()
-        self._leave_dense_scope(original_node)
+        self._in_dense.pop()
         function = self._functions.pop()
         if function.kind == "relax":
             return rules.with_module_alias(updated_node, function)
@@ -174,24 +169,17 @@ class Rewriter(cst.CSTTransformer):
 
     # --- statements ----------------------------------------------------------------------------
 
-    def visit_Import(self, node: cst.Import) -> bool:
-        self._note_imports(node)
-        return False
-
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        self._note_imports(node)
-        return False
-
-    def _note_imports(self, node: cst.Import | cst.ImportFrom) -> None:
-        if isinstance(node.names, cst.ImportStar):
-            return
+    def visit_Import(self, node: cst.Import | cst.ImportFrom) -> bool:
         module = parts(node.module) if isinstance(node, cst.ImportFrom) and node.module else []
-        for alias in node.names:
+        for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             name = ".".join([*module, *parts(alias.name)])
             if why := renamed_symbols.gone(name) or renamed_symbols.why_missing(
                 renamed_symbols.new_name(name)
             ):
                 self._add_note(node)(name, why)
+        return False
+
+    visit_ImportFrom = visit_Import
 
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
@@ -259,7 +247,7 @@ class Rewriter(cst.CSTTransformer):
             return new
         if self._function.kind == "relax":
             meaning = rules.tvmscript_name(meaning)
-        if self._dense_scopes:
+        if self._in_dense[-1]:
             meaning = rules.DENSE_MATMULS.get(meaning, meaning)
         whole = renamed_symbols.moved(meaning)
         if why := renamed_symbols.why_missing(whole):
@@ -295,7 +283,7 @@ class Rewriter(cst.CSTTransformer):
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         named = original_node.func
         if isinstance(named, cst.Call) and named.args and self._uses_tvm:
-            if rules.names_operator(named.args[0].value, rules.DENSE):
+            if rules.names_dense(named.args[0].value):
                 site = CallSite(original_node, updated_node, "", self._names, self._add_note(named))
                 return rules.rewrite_pattern(site)
             return updated_node
@@ -309,7 +297,7 @@ class Rewriter(cst.CSTTransformer):
             meaning = rules.tvmscript_name(meaning)
         note = self._add_note(original_node)
         site = CallSite(original_node, updated_node, meaning, self._names, note)
-        if self._dense_scopes and meaning in rules.DENSE_MATMULS:
+        if self._in_dense[-1] and meaning in rules.DENSE_MATMULS:
             rules.check_dense(site)
             return updated_node
         new = rules.rewrite_call(site)
@@ -362,22 +350,19 @@ def upgrade_document(text: str, name: str) -> Upgraded:
     LoadError for another kind, or if the file cannot be parsed.
     """
     plain = text.removeprefix(_BYTE_ORDER_MARK)
-    result = _upgraded(plain, name)
-    mark = "" if plain is text else _BYTE_ORDER_MARK
-    return replace(result, text=mark + result.text)
-
-
-def _upgraded(text: str, name: str) -> Upgraded:
     suffix = PurePath(name).suffix.lower()
     match suffix:
         case ".py":
-            return _script(text)
+            result = _script(plain)
         case ".ipynb":
-            return _notebook(text)
+            result = _notebook(plain)
         case ".md" | ".markdown" | ".rst" | ".txt":
-            return _chapter(text, suffix)
-    known = ".ipynb, .markdown, .md, .py, .rst, .txt"
-    raise LoadError(f"{name!r} is not a file with code that is known: {known}")
+            result = _chapter(plain, suffix)
+        case _:
+            known = ".ipynb, .markdown, .md, .py, .rst, .txt"
+            raise LoadError(f"{name!r} is not a file with code that is known: {known}")
+    mark = text[: len(text) - len(plain)]
+    return replace(result, text=mark + result.text)
 
 
 def _script(text: str) -> Upgraded:
@@ -514,7 +499,7 @@ def upgrade_cells(cells: Sequence[str]) -> list[Upgraded]:
 
     Magics and shell commands are kept; a cell that is not Python is left unchanged with a note.
     """
-    mark = _unused("irviz", cells)
+    mark = _unused_mark(cells)
     masked = [_masked(cell, mark) for cell in cells]
     parts, owners = [], [(0, 0)]  # for each line of the whole, from 1: the cell and its line there
     for index, each in enumerate(masked):
@@ -544,7 +529,7 @@ def upgrade_cells(cells: Sequence[str]) -> list[Upgraded]:
 
 def mask_magics(cell: str) -> str:
     """Return a cell with `pass` in place of its magics, or unchanged if it is still not Python."""
-    masked = _masked(cell, _unused("irviz", [cell]))
+    masked = _masked(cell, _unused_mark([cell]))
     return cell if isinstance(masked, Note) else masked
 
 
@@ -584,8 +569,6 @@ def _failure(text: str) -> RefusedError | None:
     return None
 
 
-def _unused(word: str, texts: Sequence[str]) -> str:
-    number = 1
-    while any(f"{word}{number}" in text for text in texts):
-        number += 1
-    return f"{word}{number}"
+def _unused_mark(texts: Sequence[str]) -> str:
+    marks = (f"irviz{number}" for number in count(1))
+    return next(mark for mark in marks if not any(mark in text for text in texts))

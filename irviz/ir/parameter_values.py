@@ -178,15 +178,10 @@ def check_tensor(name: str, array: NDArray[np.generic], type_: ir.Type, dims: Di
 
 def _check_shape(name: str, shape: tuple[int, ...], type_: ir.Type, dims: Dims, found: str) -> None:
     wanted = type_dims(type_)
-    if wanted is not None:
-        _check_sizes(name, shape, wanted, dims)
-    elif type_.ndim >= 0 and len(shape) != type_.ndim:
-        raise TypeMismatchError(f"{name!r} {found}, the function wants {type_.ndim} dimensions")
-
-
-def _check_sizes(
-    name: str, shape: tuple[int, ...], wanted: tuple[ir.Expr, ...], dims: Dims
-) -> None:
+    if wanted is None:
+        if type_.ndim >= 0 and len(shape) != type_.ndim:
+            raise TypeMismatchError(f"{name!r} {found}, the function wants {type_.ndim} dimensions")
+        return
     message = f"{name!r} has shape {shape}, the function wants {shape_label(wanted)}"
     if len(shape) != len(wanted):
         raise TypeMismatchError(message)

@@ -18,7 +18,7 @@ from irviz.model.graph.graph import Graph, NodeId, NodeKind
 
 _MARK = re.compile(r"\s*# irviz:(\d+)$")
 _BLOCK = re.compile(r" *with T\.sblock\(")
-_FUNCTION_INDENT = 4
+_INDENT = 4
 _Part = TypeVar("_Part")
 
 
@@ -98,7 +98,7 @@ def block_lines(printed: Script, graph: Graph) -> dict[NodeId, int]:
         if not line.strip():
             continue
         indent = len(line) - len(line.lstrip())
-        if indent <= _FUNCTION_INDENT:
+        if indent <= _INDENT:
             break
         while around and indent <= around[-1][0]:
             around.pop()
@@ -145,9 +145,6 @@ def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
 
 
 # --- The TVMScript of a module cut into functions ------------------------------------------------
-
-
-_INDENT = 4
 
 
 def function_texts(script: Script) -> dict[str, FunctionText]:

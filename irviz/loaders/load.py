@@ -43,18 +43,22 @@ READABLE = (
 
 
 class FileKind(Enum):
-    """A kind of file that holds modules: the suffix of its name, and its title in errors."""
+    """A kind of file that holds modules: the suffix of its name, and its title in errors.
 
-    JSON = ".json", "TVM's JSON"
-    NOTEBOOK = ".ipynb", "a notebook"
-    SCRIPT = ".py", "TVMScript"
-    PT2 = ".pt2", "a torch.export program"
-    ONNX = ".onnx", "an ONNX model"
-    TFLITE = ".tflite", "a TensorFlow Lite model"
-    SESSION = ".irviz", "a saved session"
+    The memory for reading a file is a multiple of its size; Python's parser takes a thousand times
+    the size of a text.
+    """
 
-    def __init__(self, suffix: str, title: str) -> None:
-        self.suffix, self.title = suffix, title
+    JSON = ".json", "TVM's JSON", MEMORY_RATIO
+    NOTEBOOK = ".ipynb", "a notebook", 1000
+    SCRIPT = ".py", "TVMScript", 1000
+    PT2 = ".pt2", "a torch.export program", 20
+    ONNX = ".onnx", "an ONNX model", 20
+    TFLITE = ".tflite", "a TensorFlow Lite model", 20
+    SESSION = ".irviz", "a saved session", 0
+
+    def __init__(self, suffix: str, title: str, memory_ratio: int) -> None:
+        self.suffix, self.title, self.memory_ratio = suffix, title, memory_ratio
 
 
 # What is said of common files that hold no graph, or one that only running them would show.
@@ -286,23 +290,10 @@ def load(
     dynamic_shapes: Any = None,
     missing: Missing = "error",
 ) -> Loaded:
-    """Load a module. Files are read in the worker, and nothing in them is run.
+    """Load a module from the path of a file or from a model, with the arguments of `irviz.load`.
 
-    Args:
-        source: The path of a file, which holds TVMScript, a notebook, TVM's JSON, a .pt2 program,
-            ONNX or TensorFlow Lite; or an IRModule, a function, a `relax.frontend.nn` module, a
-            module or GraphModule of PyTorch, a program of torch.export or torch.onnx, or an ONNX
-            model.
-        inputs: The inputs; PyTorch modules need them, as examples.
-        params: Arrays by parameter name; they replace those of the source.
-        name: The module to load from a file that defines several.
-        dynamic_shapes: Sizes of a PyTorch module that may vary, as `torch.export.export` takes
-            them.
-        missing: What to do with calls that TVM's importer does not support: "error", or "opaque" to
-            import them as calls that torch or ONNX computes, or that have no definition.
-
-    Raises:
-        LoadError: No module can be loaded.
+    Files are read in the worker, and nothing in them is run. Raises LoadError if no module can be
+    loaded.
     """
     if missing not in get_args(Missing):
         raise LoadError(f"missing={missing!r} is unknown: give 'error' or 'opaque'")
@@ -396,18 +387,6 @@ def _type_name(value: object) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-# The memory for reading a file, in proportion to its size. Python's parser takes a thousand times
-# the size of a text.
-_RATIOS = {
-    FileKind.JSON: MEMORY_RATIO,
-    FileKind.NOTEBOOK: 1000,
-    FileKind.SCRIPT: 1000,
-    FileKind.PT2: 20,
-    FileKind.ONNX: 20,
-    FileKind.TFLITE: 20,
-}
-
-
 def _origin(packed: Any) -> Origin:
     """Return the origin of a file that the worker has read."""
     if "variables" in packed:
@@ -446,7 +425,7 @@ def read_content(
 
         external = external_bytes(content, path and path.parent)
     size = len(content) + external
-    with memory_for(size, _RATIOS[kind]):
+    with memory_for(size, kind.memory_ratio):
         loaded = _read(content, kind, file, name, path, missing)
         check_result(loaded, size)
     return loaded

@@ -265,8 +265,7 @@ _NUMBERS = frozenset({"ir.IntImm", "ir.FloatImm", "ir.Span", "int", "bool", "flo
 def check_written_size(content: Mapping[str, Any]) -> None:
     """Raise FileError if an object in TVM's JSON has too many parts when each is written out.
 
-    Args:
-        content: What was parsed; an object is listed after those that it refers to.
+    An object is listed after those that it refers to.
     """
     nodes = content["nodes"]
     most = _MOST + _FOR_EACH * len(nodes)

@@ -42,7 +42,7 @@ def mend(module: ir.IRModule) -> tuple[ir.IRModule, tuple[str, ...]]:
         relax.analysis.post_order_visit(function, look)
     if not found:
         return module, ()
-    mender = _mender(module)
+    mender = _Mender(module)
     for variable, function in functions.items():
         mender.builder_.update_func(variable, mender.visit_expr(function))
     return mender.builder_.get(), tuple(
@@ -50,15 +50,12 @@ def mend(module: ir.IRModule) -> tuple[ir.IRModule, tuple[str, ...]]:
     )
 
 
-def _mender(module: ir.IRModule) -> relax.PyExprMutator:
-    @relax.expr_functor.mutator
-    class Mender(relax.PyExprMutator):  # type: ignore[misc] # TVM has no types
-        def visit_call_(self, call: relax.Call) -> relax.Expr:
-            visited = self.visit_expr_post_order(call)
-            trap = _trap_of(visited)
-            return visited if trap is None else self.builder_.normalize(trap.mended(visited))
-
-    return Mender(module)
+@relax.expr_functor.mutator
+class _Mender(relax.PyExprMutator):  # type: ignore[misc] # TVM has no types
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        visited = self.visit_expr_post_order(call)
+        trap = _trap_of(visited)
+        return visited if trap is None else self.builder_.normalize(trap.mended(visited))
 
 
 def _trap_of(expr: relax.Expr) -> Trap | None:

@@ -83,12 +83,8 @@ def _imported(
 ) -> tuple[Loaded, dict[str, str]]:
     """Return the imported model, and the names of its variables by the names of the ONNX values.
 
-    Without an origin that can be run, there are no names.
-
-    Args:
-        model: The model.
-        missing: As in `irviz.load`.
-        weights: Initializers whose values are not in the model, by name.
+    Without an origin that can be run, there are no names. `weights` are the initializers whose
+    values are not in the model, by name.
     """
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
@@ -425,7 +421,9 @@ def _model(content: bytes) -> onnx.ModelProto:
 
 def external_locations(model: onnx.ModelProto) -> list[str]:
     """Return the locations of external weights."""
-    return sorted({each for tensor in _tensors(model.graph) for each in _locations(tensor)})
+    external = (one for one in _tensors(model.graph) if one.data_location == one.EXTERNAL)
+    entries = ({each.key: each.value for each in one.external_data} for one in external)
+    return sorted({str(known.get("location", "")) for known in entries})
 
 
 def _external_weights(
@@ -524,12 +522,6 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
                 yield from _tensors(attribute.g)
             for inner in attribute.graphs:
                 yield from _tensors(inner)
-
-
-def _locations(tensor: onnx.TensorProto) -> Iterator[str]:
-    if tensor.data_location == tensor.EXTERNAL:
-        known: dict[str, Any] = {entry.key: entry.value for entry in tensor.external_data}
-        yield str(known.get("location", ""))
 
 
 def _brief(locations: Sequence[str]) -> str:

@@ -26,14 +26,9 @@ _MODES = "$"
 def from_nn(model: nn.Module, inputs: Any) -> Loaded:
     """Return a `relax.frontend.nn` module as TVM exports it, with the weights that it has.
 
-    Args:
-        model: The module.
-        inputs: Specs or arrays for `forward`, in order or by name; or those of several methods, in
-            a dict by method name; or a ModuleSpec. By default, the model's `get_default_spec`, as
-            in mlc-llm, is used.
-
-    Raises:
-        LoadError: The module cannot be exported.
+    `inputs` are specs or arrays for `forward`, in order or by name; or those of several methods, in
+    a dict by method name; or a ModuleSpec. By default, the model's `get_default_spec`, as in
+    mlc-llm, is used. Raises LoadError if the module cannot be exported.
     """
     if inputs is None and hasattr(model, "get_default_spec"):
         inputs = model.get_default_spec()

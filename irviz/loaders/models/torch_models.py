@@ -44,17 +44,9 @@ def from_module(
     """Return a PyTorch module as TVM imports it, with its weights as parameters.
 
     torch.export exports the module in evaluation mode. A GraphModule of torch.fx is imported
-    directly.
-
-    Args:
-        model: The module.
-        inputs: Example inputs, which determine the shapes: a tensor or array, a sequence of them,
-            or a dict by parameter of `forward`. For a GraphModule, pairs of shape and dtype too.
-        dynamic_shapes: Sizes that may vary, as `torch.export.export` takes them.
-        missing: See `import_program`.
-
-    Raises:
-        LoadError: The model cannot be imported.
+    directly. Example inputs determine the shapes: a tensor or array, a sequence of them, or a dict
+    by parameter of `forward`; for a GraphModule, pairs of shape and dtype too. Raises LoadError if
+    the model cannot be imported.
     """
     import torch
 

@@ -12,10 +12,12 @@ from typing import NamedTuple, TypeAlias
 import tvm_ffi
 from tvm import ir, relax, tirx
 
+from irviz.ir.calls import NAMED_CALLS
 from irviz.ir.module_functions import drawable_function, function_named
 from irviz.ir.node_ids import NodeIds
 from irviz.ir.symbolic_shapes import evaluate_dim, type_dims
 from irviz.ir.tir_statements import parts_of
+from irviz.model.graph.graph import NodeKind
 
 
 class ValueRange(NamedTuple):
@@ -74,48 +76,14 @@ _OPERATIONS = {
 _Dims: TypeAlias = Mapping[str, int]
 _Uses: TypeAlias = Iterator[tuple[ir.Expr, ValueRange]]
 
-_MOVES = frozenset(
-    [
-        "astype",
-        "broadcast_to",
-        "concat",
-        "expand_dims",
-        "flatten",
-        "layout_transform",
-        "permute_dims",
-        "reshape",
-        "split",
-        "squeeze",
-        "stack",
-        "repeat",
-        "tile",
-        "flip",
-        "meshgrid",
-        "strided_slice",
-        "stop_lift_params",
-        "hint_on_device",
-        "to_vdevice",
-        "wrap_param",
-        "maximum",
-        "minimum",
-        "clip",
-        "abs",
-        "memory.view",
-        "where",
-        "sort",
-        "dynamic_strided_slice",
-        "take",
-        "gather_elements",
-        "gather_nd",
-        "index_tensor",
-        "index_put",
-        "scatter_elements",
-        "scatter_nd",
-        "slice_scatter",
-        "ensure_zero_offset",
-        "memory.ensure_zero_offset",
-    ]
-)
+_MOVING = """
+    astype broadcast_to concat expand_dims flatten layout_transform permute_dims reshape split
+    squeeze stack repeat tile flip meshgrid strided_slice stop_lift_params hint_on_device
+    to_vdevice wrap_param maximum minimum clip abs memory.view where sort dynamic_strided_slice
+    take gather_elements gather_nd index_tensor index_put scatter_elements scatter_nd
+    slice_scatter ensure_zero_offset memory.ensure_zero_offset
+"""
+_MOVES = frozenset(_MOVING.split())
 """Operators whose results are numbers of their operands."""
 _BOUNDED = frozenset(
     ["argmax", "argmin", "argsort", "nonzero", "one_hot", "shape_of", "size", "bucketize"]
@@ -128,15 +96,7 @@ _LIMITED = {
 }
 """The values of the integers behind the first operand of an operator: bits and sizes."""
 _EXTERNAL = frozenset(
-    [
-        "call_dps_packed",
-        "call_pure_packed",
-        "call_inplace_packed",
-        "call_py_func",
-        "invoke_closure",
-        "invoke_pure_closure",
-        "call_builtin_with_ctx",
-    ]
+    name.removeprefix("relax.") for name, kind in NAMED_CALLS.items() if kind != NodeKind.CALL_TIR
 )
 
 

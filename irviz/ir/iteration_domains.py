@@ -17,7 +17,7 @@ import tvm_ffi
 from numpy.typing import NDArray
 from tvm import ir, s_tir, sym, tirx
 
-from irviz.ir.tir_statements import flatten_with_paths, used_vars
+from irviz.ir.tir_statements import flatten_with_paths, is_number, used_vars
 from irviz.model.diff.diff_result import DomainDiff
 
 # --- The domain of each block of a PrimFunc: which values its axes take, in which order ----------
@@ -173,7 +173,7 @@ def _inside(stmt: tirx.Stmt, path: str, around: Around) -> Iterator[tuple[tirx.S
 def _conjuncts(condition: ir.Expr) -> list[ir.Expr]:
     if isinstance(condition, tirx.And):
         return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [] if isinstance(condition, tirx.IntImm) and condition.value else [condition]
+    return [] if is_number(condition, 1) else [condition]
 
 
 def visited(
@@ -271,13 +271,7 @@ def compare_domains(
 
     If the blocks have other axes, the indices at which they access the same buffers are compared.
     There is one result for each group of loops that depend on each other, and none if the blocks
-    have nothing in common.
-
-    Args:
-        before: The function of the first block.
-        after: The function of the second block.
-        block_before: The id of the first block in its loop nest.
-        block_after: The id of the second block.
+    have nothing in common. The blocks are given by their ids in the loop nests.
     """
     one = block_domains(before).get(block_before)
     two = block_domains(after).get(block_after)
@@ -323,11 +317,7 @@ def _sides_by_access(
 def _writes_elements(domain: Domain) -> bool:
     """Return whether a block writes single elements, and not tiles, as after tensorize."""
     ranges = [each for region in domain.block.writes for each in region.region]
-    return all(
-        isinstance(each.min, tirx.IntImm)
-        or (isinstance(each.extent, tirx.IntImm) and each.extent.value == 1)
-        for each in ranges
-    )
+    return all(isinstance(each.min, tirx.IntImm) or is_number(each.extent, 1) for each in ranges)
 
 
 def _uses_all_axes(side: _Side) -> bool:
@@ -362,9 +352,7 @@ def _accesses(domain: Domain, prim_func: tirx.PrimFunc) -> Mapping[Hashable, ir.
         for region in regions:
             buffer = params.get(region.source, str(region.source.name))
             number = counts[kind, buffer] = counts.get((kind, buffer), -1) + 1
-            if all(
-                isinstance(r.extent, tirx.IntImm) and r.extent.value == 1 for r in region.region
-            ):
+            if all(is_number(each.extent, 1) for each in region.region):
                 found |= {
                     (kind, buffer, number, dim): each.min for dim, each in enumerate(region.region)
                 }

@@ -12,6 +12,7 @@ from irviz.ir.expression_labels import shape_label
 from irviz.ir.tir_statements import (
     ScopedNames,
     flatten_with_paths,
+    is_number,
     nested_statements,
     script_lines,
     used_vars,
@@ -166,7 +167,7 @@ class _Reader:
             for var in used_vars(value):
                 self._drives[var][_axis_kind(axis)] = None
         texts = list(map(self._names.text, bindings)) or [""] * len(block.iter_vars)
-        predicate = "" if where is None or _is_true(where) else self._names.text(where)
+        predicate = "" if where is None or is_number(where, 1) else self._names.text(where)
         with self._names.scope():
             axes = tuple(map(self._axis, block.iter_vars, texts))
             reads, writes = (tuple(map(self._access, all_)) for all_ in (block.reads, block.writes))
@@ -240,27 +241,21 @@ class _Reader:
 
 def _has_usual_layout(type_: tirx.BufferType) -> bool:
     """Return whether the elements of a buffer are where TVM puts them by default."""
-    offset = type_.elem_offset
     return (
         type_.layout is None
         and (type_.data_alignment, type_.offset_factor) == (64, 1)
-        and isinstance(offset, tirx.IntImm)
-        and offset.value == 0
+        and is_number(type_.elem_offset, 0)
         and not len(type_.strides)
         and not len(type_.allocated_addr)
     )
 
 
 def _is_plain_root(stmt: tirx.Stmt) -> bool:
-    if not isinstance(stmt, s_tir.SBlockRealize) or not _is_true(stmt.predicate):
+    if not isinstance(stmt, s_tir.SBlockRealize) or not is_number(stmt.predicate, 1):
         return False
     root = stmt.block
     fields = (root.iter_vars, root.reads, root.writes, root.match_buffers, root.annotations)
     return root.name_hint == "root" and root.init is None and not any(map(len, fields))
-
-
-def _is_true(condition: ir.Expr) -> bool:
-    return isinstance(condition, tirx.IntImm) and bool(condition.value)
 
 
 def _axis_kind(axis: tirx.IterVar) -> AxisKind:

@@ -13,7 +13,14 @@ import numpy as np
 from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
-from irviz.ir.tir_statements import ScopedNames, flatten, parts_of, statement_numbers, used_vars
+from irviz.ir.tir_statements import (
+    ScopedNames,
+    flatten,
+    is_number,
+    parts_of,
+    statement_numbers,
+    used_vars,
+)
 
 Origins = dict[ast.stmt, object]
 """The TVM binding or statement that a Python statement was written from."""
@@ -130,9 +137,9 @@ class _Writer:
         begin, extent = self._expression(loop.min), self._expression(loop.extent)
         step = [] if loop.step is None else [self._expression(loop.step)]
         limits = [extent]
-        if step or not _is_number(loop.min, 0):
+        if step or not is_number(loop.min, 0):
             limits = [begin, ast.BinOp(begin, ast.Add(), extent), *step]
-            if _is_number(loop.min, 0):
+            if is_number(loop.min, 0):
                 limits[1] = extent
         with self._scope.scope():
             variable = self._define(loop.loop_var)
@@ -145,7 +152,7 @@ class _Writer:
         if block.match_buffers:
             raise NumPyError(f"a match_buffer in the block {block.name_hint}")
         test = None
-        if predicate is not None and not _is_number(predicate, 1):
+        if predicate is not None and not is_number(predicate, 1):
             test = self._expression(predicate)
         with self._scope.scope():
             axes = self._axes(block.iter_vars, values)
@@ -203,8 +210,8 @@ def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
         return None
     (whole,) = data.args
     excess = sym.Analyzer().simplify(math.prod(whole.ty.shape) - math.prod(own.shape))
-    is_plain = _is_number(own.elem_offset, 0) and not own.strides and own.dtype == whole.ty.dtype
-    return whole if _is_number(excess, 0) and is_plain else None
+    is_plain = is_number(own.elem_offset, 0) and not own.strides and own.dtype == whole.ty.dtype
+    return whole if is_number(excess, 0) and is_plain else None
 
 
 def shape_assignments(
@@ -251,10 +258,6 @@ def _scalar_type(param: ir.Var) -> str:
         dtype = dtype_of(param)
         return "bool" if dtype == "bool" else "float" if "float" in dtype else "int"
     raise NumPyError(f"{param.name} of type {param.ty}, which is not a buffer")
-
-
-def _is_number(expr: ir.Expr, number: int) -> bool:
-    return isinstance(expr, tirx.IntImm) and int(expr.value) == number
 
 
 # --- Write a PrimFunc's expressions as Python, with scalars of NumPy -----------------------------

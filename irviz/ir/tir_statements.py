@@ -198,6 +198,11 @@ def used_vars(value: ir.Expr) -> list[ir.Var]:
     return parts_of(value, ir.Var)
 
 
+def is_number(expr: object, number: int) -> bool:
+    """Tell whether an expression is this integer."""
+    return isinstance(expr, tirx.IntImm) and int(expr.value) == number
+
+
 def parts_of(value: object, kind: type[_Part]) -> list[_Part]:
     """Return the parts of an object that are of a class, each once for every use."""
     found: list[_Part] = []

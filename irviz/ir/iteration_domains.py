@@ -176,44 +176,31 @@ def _conjuncts(condition: ir.Expr) -> list[ir.Expr]:
     return [] if is_number(condition, 1) else [condition]
 
 
-def visited(
-    domain: Domain,
-    outputs: Iterable[ir.Expr],
-    loops: Sequence[Loop],
-    conditions: Iterable[ir.Expr],
-    sizes: Mapping[ir.Var, int],
-    most: int,
-) -> Values:
-    """Return the values of expressions in a block, one column an iteration, in their order.
+def _visited(side: _Side, sizes: Mapping[ir.Var, int], most: int) -> Values:
+    """Return the values of a side's outputs, one column an iteration, in their order.
 
-    Args:
-        loops: The loops to iterate over, outermost first; nothing may depend on another loop.
-        conditions: The conditions to observe.
-        sizes: The values of the symbols.
-        most: The largest number of iterations.
-
-    Raises:
-        UnknownDomainError: There are more iterations, or an expression cannot be evaluated.
+    `sizes` are the values of the symbols. Raises UnknownDomainError if there are more than `most`
+    iterations, or an expression cannot be evaluated.
     """
     known: dict[ir.Var, Any] = {var: np.int64(size) for var, size in sizes.items()}
-    bound = domain.inside
+    bound = side.domain.inside
     shape: list[int] = []
     masks = []
-    for level, loop in enumerate(loops):
+    for level, loop in enumerate(side.loops):
         extent = np.asarray(_evaluate(loop.extent, known, bound))
         length = max(int(extent.max(initial=0)), 0)
         shape.append(length)
         if np.prod(shape, dtype=float) > most:
             raise UnknownDomainError("there are too many iterations")
-        steps = np.arange(length).reshape(-1, *[1] * (len(loops) - 1 - level))
+        steps = np.arange(length).reshape(-1, *[1] * (len(side.loops) - 1 - level))
         if extent.ndim:
             masks.append(steps < extent)
         known[loop.var] = steps + _evaluate(loop.start, known, bound)
-    masks += [_evaluate(each, known, bound) for each in conditions]
+    masks += [_evaluate(each, known, bound) for each in side.conditions]
     runs = np.ones(shape, bool)
     for mask in masks:
         runs = runs & np.asarray(mask, bool)
-    columns = [np.broadcast_to(_evaluate(each, known, bound), shape)[runs] for each in outputs]
+    columns = [np.broadcast_to(_evaluate(each, known, bound), shape)[runs] for each in side.outputs]
     return np.stack(columns) if columns else np.zeros((0, int(runs.sum())), np.int64)
 
 
@@ -249,18 +236,25 @@ _SIZES = (31, 1, 2, 3, 4, 7, 8, 16, 64, 100)
 
 
 class _Side(NamedTuple):
-    """A block's domain and what is compared of it: its axes, or the indices of its accesses."""
+    """What is compared of a block: its axes, or the indices of its accesses, or some of them.
+
+    The loops and conditions are those that determine these outputs.
+    """
 
     domain: Domain
-    outputs: tuple[ir.Expr, ...]
+    outputs: Sequence[ir.Expr]
+    loops: Sequence[Loop]
+    conditions: Sequence[ir.Expr]
+
+    @property
+    def exprs(self) -> list[ir.Expr]:
+        """The outputs and all that determines them."""
+        bounds = [each for loop in self.loops for each in (loop.start, loop.extent)]
+        return [*bounds, *self.outputs, *self.conditions]
 
 
-class _Part(NamedTuple):
-    """Outputs, by number, and the loops and conditions of both sides that determine them."""
-
-    outputs: Sequence[int]
-    loops: tuple[Sequence[Loop], Sequence[Loop]]
-    conditions: tuple[Sequence[ir.Expr], Sequence[ir.Expr]]
+_Sides: TypeAlias = Sequence[_Side]
+"""Both sides, of whole blocks or of parts that do not depend on others."""
 
 
 @lru_cache(maxsize=4096)
@@ -278,7 +272,7 @@ def compare_domains(
     if one is None or two is None:
         return ()
     has_same_axes = _has_same_axes(one, two)
-    plain = _Side(one, one.values), _Side(two, two.values)
+    plain = [_Side(each, each.values, each.loops, each.conditions) for each in (one, two)]
     sides = plain if has_same_axes else _sides_by_access(plain, (before, after))
     if sides is None:
         return (DomainDiff((), (), None, "no axes and no accesses are the same"),)
@@ -291,22 +285,22 @@ def compare_domains(
         return ()
     parts = list(_parts(sides))
     if has_same_axes and _is_onto(one) and _is_onto(two):
-        return tuple(_compare_order(part, sides) for part in parts if len(part.outputs) == 1)
-    silent = [part for part in parts if not part.outputs]
-    found = [_compare_part(part, sides) for part in parts if part.outputs]
-    return (*found, *(_compare_repeats(silent, sides) if silent else ()))
+        return tuple(_compare_order(part) for part in parts if len(part[0].outputs) == 1)
+    silent = [part for part in parts if not part[0].outputs]
+    found = [_compare_part(part) for part in parts if part[0].outputs]
+    return (*found, *(_compare_repeats(silent) if silent else ()))
 
 
 def _sides_by_access(
-    plain: tuple[_Side, _Side], functions: tuple[tirx.PrimFunc, tirx.PrimFunc]
-) -> tuple[_Side, _Side] | None:
+    plain: _Sides, functions: tuple[tirx.PrimFunc, tirx.PrimFunc]
+) -> _Sides | None:
     one, two = (side.domain for side in plain)
-    mine, theirs = (_accesses(*each) for each in zip((one, two), functions, strict=True))
-    common = [key for key in mine if key in theirs]
-    by_access = (
-        _Side(one, tuple(mine[key] for key in common)),
-        _Side(two, tuple(theirs[key] for key in common)),
-    )
+    found = [_accesses(*each) for each in zip((one, two), functions, strict=True)]
+    common = [key for key in found[0] if key in found[1]]
+    by_access = [
+        side._replace(outputs=[accesses[key] for key in common])
+        for side, accesses in zip(plain, found, strict=True)
+    ]
     if common and all(map(_uses_all_axes, by_access)):
         return by_access
     if _kinds(one) == _kinds(two) != [] and _writes_elements(one) == _writes_elements(two):
@@ -361,15 +355,13 @@ def _accesses(domain: Domain, prim_func: tirx.PrimFunc) -> Mapping[Hashable, ir.
 
 def _is_identical(one: _Side, two: _Side) -> bool:
     """Return whether two sides have the same loops, and the same expressions of them."""
-    if len(one.domain.loops) != len(two.domain.loops):
+    if len(one.loops) != len(two.loops):
         return False
     parts = []
-    for domain, outputs in (one, two):
-        plain = _plainly(domain.inside)[1]
-        bounds = [each for loop in domain.loops for each in (loop.start, loop.extent)]
-        exprs = [*bounds, *outputs, *domain.conditions]
-        variables = [*domain.symbols, *(loop.var for loop in domain.loops)]
-        parts.append([*variables, *map(plain, exprs)])
+    for side in (one, two):
+        plain = _plainly(side.domain.inside)[1]
+        variables = [*side.domain.symbols, *(loop.var for loop in side.loops)]
+        parts.append([*variables, *map(plain, side.exprs)])
     return bool(tvm_ffi.structural_equal(parts[0], parts[1], map_free_vars=True))
 
 
@@ -418,33 +410,32 @@ def _is_whole(found: sym.IterSumExpr, dom: ir.Range, analyzer: sym.Analyzer) -> 
     return bool(equal(scale, -1) and equal(found.base, dom.min + dom.extent - 1))
 
 
-def _parts(sides: tuple[_Side, _Side]) -> Iterator[_Part]:
+def _parts(sides: _Sides) -> Iterator[_Sides]:
     """Divide outputs and loops into groups that do not depend on each other."""
     sets = _DisjointSets()
     conditions: list[list[tuple[ir.Expr, Sequence[Hashable]]]] = []
-    for at, (domain, outputs) in enumerate(sides):
-        for number, output in enumerate(outputs):
-            sets.join([number, *_used_loops(output, at, domain)])
-        for loop in domain.loops:
+    for at, side in enumerate(sides):
+        for number, output in enumerate(side.outputs):
+            sets.join([number, *_used_loops(output, at, side.domain)])
+        for loop in side.loops:
             bounds = (loop.start, loop.extent)
-            used = [key for each in bounds for key in _used_loops(each, at, domain)]
+            used = [key for each in bounds for key in _used_loops(each, at, side.domain)]
             sets.join([(at, loop.var), *used])
-        conditions.append([(each, _used_loops(each, at, domain)) for each in domain.conditions])
+        conditions.append([(each, _used_loops(each, at, side.domain)) for each in side.conditions])
         for _, keys in conditions[at]:
             sets.join(keys)
-    numbers = range(len(sides[0].outputs))
-    keys = [*numbers, *((at, loop.var) for at in (0, 1) for loop in sides[at].domain.loops)]
+    loops = ((at, loop.var) for at, side in enumerate(sides) for loop in side.loops)
+    keys = [*range(len(sides[0].outputs)), *loops]
     for name in dict.fromkeys(map(sets.name, keys)):
-        loops = [
-            [loop for loop in side.domain.loops if sets.name((at, loop.var)) == name]
-            for at, side in enumerate(sides)
+        yield [
+            _Side(
+                side.domain,
+                [each for number, each in enumerate(side.outputs) if sets.name(number) == name],
+                [loop for loop in side.loops if sets.name((at, loop.var)) == name],
+                [each for each, used in found if not used or sets.name(used[0]) == name],
+            )
+            for at, (side, found) in enumerate(zip(sides, conditions, strict=True))
         ]
-        observed = [
-            [each for each, keys in found if not keys or sets.name(keys[0]) == name]
-            for found in conditions
-        ]
-        outputs_here = [number for number in numbers if sets.name(number) == name]
-        yield _Part(outputs_here, (loops[0], loops[1]), (observed[0], observed[1]))
 
 
 def _used_loops(expr: ir.Expr, side: int, domain: Domain) -> list[Hashable]:
@@ -472,28 +463,26 @@ class _DisjointSets:
 _FAILURES = (UnknownDomainError, FloatingPointError, RecursionError)
 
 
-def _compare_order(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+def _compare_order(part: _Sides) -> DomainDiff:
     """Return whether an axis takes the same values in the same order, known to take them all."""
-    before, after = _loop_ids(part)
-    outputs = [side.outputs[at] for side in sides for at in part.outputs]
-    if not all(isinstance(each, ir.Var) for each in outputs):
-        used = _symbols(part, sides)
+    before, after = map(_loop_ids, part)
+    if not all(isinstance(each, ir.Var) for side in part for each in side.outputs):
         with suppress(*_FAILURES):
-            points = _points(part, sides, used, _SIZES[0], _MOST_FOR_ORDER)
+            points = _points(part, _symbols(part), _SIZES[0], _MOST_FOR_ORDER)
             return DomainDiff(before, after, True, _compare_points(*points)[1])
     return DomainDiff(before, after, True)
 
 
-def _compare_part(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
+def _compare_part(part: _Sides) -> DomainDiff:
     """Enumerate what both sides visit; the order is told of a single axis."""
-    before, after = _loop_ids(part)
-    used = _symbols(part, sides)
-    symbols = ", ".join(str(sides[0].domain.symbols[at].name) for at in used)
+    before, after = map(_loop_ids, part)
+    used = _symbols(part)
+    symbols = ", ".join(str(part[0].domain.symbols[at].name) for at in used)
     tried: list[int] = []
     words = ""
     try:
         for size in _SIZES if symbols else (1,):
-            is_same, words = _compare_points(*_points(part, sides, used, size, _MOST))
+            is_same, words = _compare_points(*_points(part, used, size, _MOST))
             tried.append(size)
             if not is_same:
                 where = f" where {symbols} is {size}" if symbols else ""
@@ -504,23 +493,20 @@ def _compare_part(part: _Part, sides: tuple[_Side, _Side]) -> DomainDiff:
     if symbols:
         sizes = ", ".join(map(str, sorted(tried)))
         return DomainDiff(before, after, None, f"it does where {symbols} is {sizes}")
-    return DomainDiff(before, after, True, words if len(part.outputs) == 1 else "")
+    return DomainDiff(before, after, True, words if len(part[0].outputs) == 1 else "")
 
 
-def _loop_ids(part: _Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    before, after = (tuple(loop.id for loop in loops) for loops in part.loops)
-    return before, after
+def _loop_ids(side: _Side) -> tuple[str, ...]:
+    return tuple(loop.id for loop in side.loops)
 
 
-def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iterator[DomainDiff]:
+def _compare_repeats(parts: Sequence[_Sides]) -> Iterator[DomainDiff]:
     """Yield how often both sides repeat all points, by loops that nothing depends on."""
-    ids = [_loop_ids(part) for part in parts]
-    before, after = (tuple(one for each in ids for one in each[side]) for side in (0, 1))
-    used = sorted({at for part in parts for at in _symbols(part, sides)})
+    before, after = (tuple(one for part in parts for one in _loop_ids(part[at])) for at in (0, 1))
+    used = sorted({at for part in parts for at in _symbols(part)})
     try:
         counts = [
-            [side.shape[1] for side in _points(part, sides, used, _SIZES[0], _MOST)]
-            for part in parts
+            [side.shape[1] for side in _points(part, used, _SIZES[0], _MOST)] for part in parts
         ]
     except _FAILURES as error:
         yield DomainDiff(before, after, None, str(error) or "an expression is too deep")
@@ -529,32 +515,22 @@ def _compare_repeats(parts: Sequence[_Part], sides: tuple[_Side, _Side]) -> Iter
     yield DomainDiff(before, after, bool(was == now), ", ".join(_repeats(was, now)))
 
 
-def _symbols(part: _Part, sides: tuple[_Side, _Side]) -> Sequence[int]:
+def _symbols(part: _Sides) -> Sequence[int]:
     """Return the positions of the symbols that a part depends on."""
     found: set[int] = set()
-    for (domain, outputs), loops, conditions in zip(
-        sides, part.loops, part.conditions, strict=True
-    ):
-        exprs = [outputs[at] for at in part.outputs]
-        exprs += [each for loop in loops for each in (loop.start, loop.extent)] + list(conditions)
-        used = {var for expr in exprs for var in domain.variables(expr)}
-        found |= {at for at, var in enumerate(domain.symbols) if var in used}
+    for side in part:
+        used = {var for expr in side.exprs for var in side.domain.variables(expr)}
+        found |= {at for at, var in enumerate(side.domain.symbols) if var in used}
     return sorted(found)
 
 
-def _points(
-    part: _Part, sides: tuple[_Side, _Side], symbols: Sequence[int], size: int, most: int
-) -> tuple[Values, Values]:
+def _points(part: _Sides, symbols: Sequence[int], size: int, most: int) -> Sequence[Values]:
     """Return what both sides visit; different symbols get different sizes."""
-    found = []
     with np.errstate(all="raise"):
-        for (domain, outputs), loops, conditions in zip(
-            sides, part.loops, part.conditions, strict=True
-        ):
-            sizes = {domain.symbols[at]: size + 3 * at for at in symbols}
-            exprs = [outputs[at] for at in part.outputs]
-            found.append(visited(domain, exprs, loops, conditions, sizes, most))
-    return found[0], found[1]
+        return [
+            _visited(side, {side.domain.symbols[at]: size + 3 * at for at in symbols}, most)
+            for side in part
+        ]
 
 
 def _compare_points(one: Values, two: Values) -> tuple[bool, str]:

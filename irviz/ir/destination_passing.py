@@ -10,7 +10,7 @@ import cloudpickle
 import tvm
 from tvm import ir, relax
 
-from irviz.errors import RunError
+from irviz.errors import RunError, error_summary
 from irviz.ir.calls import resolve_registered
 from irviz.ir.expression_labels import dim_label
 from irviz.ir.function_graph import extract
@@ -71,8 +71,7 @@ def _lower_and_read(request: bytes) -> Graph | str:
     try:
         lowered = lower(mod, until)
     except Exception as failure:  # TVM raises errors of any class from C++
-        lines = [line for line in str(failure).splitlines() if line.strip()]
-        return f"{type(failure).__name__}: {lines[-1].strip() if lines else ''}"
+        return error_summary(failure)
     return _BufferGraph(lowered, function).build()
 
 
@@ -101,7 +100,7 @@ class _BufferGraph:
         self._used_ids: set[NodeId] = set()
         self._field_counts: Counter[NodeId] = Counter()
         self._buffer_counts = Counter(
-            self._origins.get(one) for one, value in self._values.items() if _is_buffer(value)
+            self._origins.get(node.id) for node in self.source.nodes if node.operator in BUFFERS
         )
         self._unwritten: dict[NodeId, Node] = {}  # not in the graph: a buffer follows its writer
         self._storages: dict[NodeId, str] = {}
@@ -228,11 +227,6 @@ class _BufferGraph:
 
     def _add_buffers(self, *node_ids: NodeId) -> None:
         self.nodes += [self._unwritten.pop(one) for one in node_ids if one in self._unwritten]
-
-
-def _is_buffer(value: ir.Expr) -> bool:
-    is_operator = isinstance(value, ir.Call) and isinstance(value.op, ir.Op)
-    return is_operator and value.op.name in BUFFERS
 
 
 def _size(call: ir.Call) -> str:

@@ -30,6 +30,7 @@ from irviz.ir.expression_labels import (
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
+from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.flops import FlopsCounter, FlopsOfFunction, NodeFlops
 from irviz.model.graph.graph import (
     OUTPUT,
@@ -351,14 +352,7 @@ def _free_vars(value: ir.Expr) -> list[ir.Var]:
     try:
         return list(relax.analysis.free_vars(value))
     except Exception:  # a part is not Relax: collect every variable in it
-        found: dict[int, ir.Var] = {}
-
-        def collect(part: object) -> None:
-            if isinstance(part, ir.Var):
-                found.setdefault(part.__chandle__(), part)
-
-        tvm_ffi.structural_walk(value, collect)
-        return list(found.values())
+        return list({one.__chandle__(): one for one in parts_of(value, ir.Var)}.values())
 
 
 _LETTERS = {AxisKind.SPATIAL: "S", AxisKind.REDUCTION: "R"}

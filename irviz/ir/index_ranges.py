@@ -14,8 +14,7 @@ from tvm import ir, relax, tirx
 
 from irviz.ir.calls import NAMED_CALLS
 from irviz.ir.module_functions import drawable_function, function_named
-from irviz.ir.node_ids import NodeIds
-from irviz.ir.symbolic_shapes import evaluate_dim, type_dims
+from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import NodeKind
 
@@ -107,10 +106,9 @@ def argument_ranges(mod: ir.IRModule, function: str, dims: _Dims) -> dict[str, V
     symbolic dimensions, by name.
     """
     called = drawable_function(mod, function)
-    names = NodeIds()
-    ids = [str(names.define(param.name)) for param in called.params]
     found = _Reader(mod, dims).parameters(called, ANY, 0)
-    return {name: one for name, one in zip(ids, found, strict=True) if one != ANY}
+    named = zip(parameter_types(called), found, strict=True)
+    return {name: one for name, one in named if one != ANY}
 
 
 class _Reader:

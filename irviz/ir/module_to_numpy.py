@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import NotFoundError, NumPyError
-from irviz.ir.module_functions import function_named
-from irviz.ir.node_ids import NodeIds, definitions
+from irviz.ir.calls import is_destination_passing
+from irviz.ir.module_functions import function_named, prim_funcs
+from irviz.ir.node_ids import definitions, identify
 from irviz.ir.prim_func_to_numpy import (
     ARRAY,
     RESERVED,
@@ -177,12 +178,11 @@ def part_offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[ob
         offsets = statement_offsets(function, name)
         lines = function_texts(script)[name].lines
         return {None: 0, function: 0, **offsets, **_block_offsets(function, offsets, lines)}
-    start, ids = script.functions[name], NodeIds()
+    start, ids = script.functions[name], identify(function)
     found: dict[object, int] = {None: 0, function: 0}
-    for var, binding in definitions(function.params, function.body):
-        node = ids.define(var.name)
-        if binding is not None and (name, node) in script.lines:
-            found[binding] = script.lines[name, node] - start
+    for var, binding in definitions((), function.body):
+        if binding is not None and (name, ids[var]) in script.lines:
+            found[binding] = script.lines[name, ids[var]] - start
     return found
 
 
@@ -206,8 +206,7 @@ def _block_offsets(
 def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[int]:
     """Return for each line how many lines below its `def` that of TVMScript is, -1 for none.
 
-    Args:
-        offsets: Those of the parts of the function, by `part_offsets`.
+    `offsets` are what `part_offsets` returns.
     """
     lines: list[int] = []
     enclosing = 0
@@ -223,7 +222,6 @@ def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[
 
 
 CONSTANTS = "constants"
-_CALLS = ("relax.call_tir", "relax.call_dps_packed")
 
 
 class RelaxWriter:
@@ -235,9 +233,9 @@ class RelaxWriter:
         self.callees: dict[str, None] = {}
         self._constants, self._origins = constants, origins
         self._by_symbol = {
-            str(one.attrs["global_symbol"]): gvar.name_hint
-            for gvar, one in mod.functions.items()
-            if isinstance(one, tirx.PrimFunc) and one.attrs and "global_symbol" in one.attrs
+            str(one.attrs["global_symbol"]): name
+            for name, one in prim_funcs(mod).items()
+            if one.attrs and "global_symbol" in one.attrs
         }
         self._scope = ScopedNames((*RESERVED, CONSTANTS))
         self._names: dict[ir.Var, ast.expr] = {}
@@ -264,7 +262,7 @@ class RelaxWriter:
 
     def _binding(self, binding: relax.Binding) -> list[ast.stmt]:
         value = binding.value
-        if isinstance(value, ir.Call) and getattr(value.op, "name", "") in _CALLS:
+        if is_destination_passing(value):
             return self._call(binding.var, value)
         written = self._value(value)
         found: list[ast.stmt] = [ast.Assign([self._define(binding.var)], written)]
@@ -275,7 +273,8 @@ class RelaxWriter:
     def _call(self, var: ir.Var, value: ir.Call) -> list[ast.stmt]:
         """Write a call, with the allocation of its outputs."""
         callee = self._callee(value.args[0])
-        inputs = [self._value(one) for one in _fields(value.args[1])]
+        given = value.args[1]
+        inputs = list(map(self._value, given.fields if isinstance(given, ir.Tuple) else [given]))
         output = value.ty_args[0]
         if isinstance(output, relax.TupleType):
             fields = [
@@ -354,7 +353,3 @@ def _shapes(variables: Sequence[ir.Var]) -> Mapping[ir.Var, Sequence[ir.Expr]]:
         for var in variables
         if isinstance(getattr(var.ty, "shape", None), relax.ShapeExpr)
     }
-
-
-def _fields(value: ir.Expr) -> list[ir.Expr]:
-    return list(value.fields) if isinstance(value, ir.Tuple) else [value]

@@ -46,12 +46,10 @@ def script(mod: ir.IRModule) -> Script:
     with gc_paused():
         for name, function in relax_functions(mod).items():
             names = NodeIds()
-            params[name] = []
-            for var, binding in definitions(function.params, function.body):
+            params[name] = [names.define(param.name) for param in function.params]
+            for var, binding in definitions((), function.body):
                 node_id = names.define(var.name)
-                if binding is None:
-                    params[name].append(node_id)
-                elif not isinstance(binding.value, relax.Function):
+                if binding is not None and not isinstance(binding.value, relax.Function):
                     keys[binding] = name, node_id
         text: list[str] = []
         lines: dict[tuple[str, NodeId], int] = {}
@@ -60,8 +58,7 @@ def script(mod: ir.IRModule) -> Script:
             lines |= dict.fromkeys((keys[one] for one in starting), len(text))
     starts = _function_lines(mod, text)
     for name, start in starts.items():
-        own = len(mod[name].params) if name in params else 0  # the others are of inner functions
-        lines.update(((name, node_id), start) for node_id in params.get(name, ())[:own])
+        lines |= {(name, node_id): start for node_id in params.get(name, ())}
     return Script("\n".join(text) + "\n", lines, starts)
 
 

@@ -376,8 +376,7 @@ def _load_object(
 
 def _from_function(function: relax.Function | tirx.PrimFunc) -> Loaded:
     """Return a module of one function, named by its global symbol, or "main"."""
-    attributes = function.attrs or {}
-    name = str(attributes["global_symbol"]) if "global_symbol" in attributes else "main"
+    name = str((function.attrs or {}).get("global_symbol", "main"))
     public = function.with_attr("global_symbol", name)
     return Loaded(ir.IRModule({ir.GlobalVar(name): public}), function=name)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
 
+from irviz.ir.module_functions import relax_functions
 from irviz.ir.node_ids import definitions, identify
 from irviz.model.graph.graph import Layer, LayerPart, NodeId
 from irviz.model.graph.layers import LayersByNode, layer_of_modules
@@ -201,12 +202,7 @@ def known_layers(mod: ir.IRModule) -> dict[str, LayersByNode]:
     """
     if not _remembered:
         return {}
-    functions = {str(gvar.name_hint): function for gvar, function in mod.functions.items()}
-    outlines = {
-        name: _outline(function)
-        for name, function in functions.items()
-        if isinstance(function, relax.Function)
-    }
+    outlines = {name: _outline(function) for name, function in relax_functions(mod).items()}
     return {name: _remembered[one] for name, one in outlines.items() if one in _remembered}
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import ir, relax, sym
 
+from irviz.ir.module_functions import relax_functions
+
 
 @dataclass(frozen=True)
 class Trap:
@@ -33,18 +35,14 @@ def mend(module: ir.IRModule) -> tuple[ir.IRModule, tuple[str, ...]]:
         if trap is not None:
             found[trap.words] = found.get(trap.words, 0) + 1
 
-    functions = {
-        variable: function
-        for variable, function in module.functions.items()
-        if isinstance(function, relax.Function)
-    }
+    functions = relax_functions(module)
     for function in functions.values():
         relax.analysis.post_order_visit(function, look)
     if not found:
         return module, ()
     mender = _Mender(module)
-    for variable, function in functions.items():
-        mender.builder_.update_func(variable, mender.visit_expr(function))
+    for name, function in functions.items():
+        mender.builder_.update_func(module.get_global_var(name), mender.visit_expr(function))
     return mender.builder_.get(), tuple(
         f"TVM imported {count}× {words}" for words, count in found.items()
     )

@@ -201,10 +201,10 @@ _PYTHON_PREFIXES: Final = ("tvm.relax.op.", "tvm.relax.")
 
 
 def rewrite_name(
-    old: cst.Name, new: cst.Name, function: Function, names: DottedNames, is_inner: bool
+    old: cst.Name, new: cst.Name, function: Function, names: DottedNames
 ) -> cst.BaseExpression:
     """Return a bare name in a Relax function in today's form: `R.Tensor`, `cls.linear0`."""
-    if is_inner or names.bound(old):
+    if names.bound(old):
         return new
     if old.value in function.siblings:
         function.uses_cls = True
@@ -506,10 +506,8 @@ def _dtype(
 ) -> cst.BaseExpression | None:
     """Return the dtype in a type, or the attribute `dtype` of a type that is a variable."""
     if isinstance(old, cst.Call) and names.meaning(old.func) == _DYN_TENSOR_TYPE:
-        for arg, name in zip(old.args, _tensor_type_names(old.args), strict=True):
-            if name == "dtype":
-                return arg.value.deep_clone()
-        return None
+        named = dict(zip(_tensor_type_names(old.args), old.args, strict=True))
+        return named["dtype"].value.deep_clone() if "dtype" in named else None
     if new is not None and isinstance(old, cst.Name):
         return cst.Attribute(new, cst.Name("dtype"))
     return None

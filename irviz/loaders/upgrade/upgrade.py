@@ -154,10 +154,7 @@ class Rewriter(cst.CSTTransformer):
     ) -> cst.FunctionDef:
         self._owners.pop()
         self._in_dense.pop()
-        function = self._functions.pop()
-        if function.kind == "relax":
-            return rules.with_module_alias(updated_node, function)
-        return updated_node
+        return rules.with_module_alias(updated_node, self._functions.pop())
 
     @property
     def _function(self) -> Function:
@@ -222,12 +219,9 @@ class Rewriter(cst.CSTTransformer):
             self._inner.add(node.keyword)
 
     def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
-        function = self._function
-        if function.kind != "relax":
+        if original_node in self._inner or self._function.kind != "relax":
             return updated_node
-        return rules.rewrite_name(
-            original_node, updated_node, function, self._names, original_node in self._inner
-        )
+        return rules.rewrite_name(original_node, updated_node, self._function, self._names)
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

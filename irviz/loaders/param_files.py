@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 - which adds the names of its dtypes to NumPy
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import deserialize
@@ -115,8 +115,10 @@ _DTYPES: Final = {
     "BOOL": "?",
     **{f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
     **{f"F{8 * size}": f"<f{size}" for size in (2, 4, 8)},
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
 }
-_ML_DTYPES: Final = {"BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
 _ADVICE: Final = "save the arrays with safetensors.numpy.save_file(params, path) and load that file"
 
 
@@ -153,21 +155,14 @@ def _check_header(content: bytes) -> None:
 
 
 def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:
-    dtype = _dtype(name, entry["dtype"])
+    if entry["dtype"] not in _DTYPES:
+        raise FileError(
+            f"holds {brief(name)} of dtype {brief(entry['dtype'])}, where {NUMBERS}, or bfloat16, "
+            f"is needed; convert it, and {_ADVICE}"
+        )
+    dtype: np.dtype[Any] = np.dtype(_DTYPES[entry["dtype"]])
     flat: NDArray[Any] = np.frombuffer(entry["data"], dtype)
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(entry["shape"])
-
-
-def _dtype(name: str, dtype: str) -> np.dtype[Any]:
-    if dtype in _DTYPES:
-        return np.dtype(_DTYPES[dtype])
-    if dtype not in _ML_DTYPES:
-        raise FileError(
-            f"holds {brief(name)} of dtype {brief(dtype)}, where {NUMBERS}, or bfloat16, is "
-            f"needed; convert it, and {_ADVICE}"
-        )
-    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
-    return found
 
 
 # --- Read an array in NumPy's format, .npy -------------------------------------------------------

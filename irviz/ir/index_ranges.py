@@ -163,12 +163,13 @@ class _Reader:
         elif name in _EXTERNAL or not name:
             callee = getattr(call.args[0], "global_symbol", "") if call.args else ""
             own = function_named(self._mod, callee) if callee else None
-            for operand in call.args:
-                fields = list(operand.fields) if isinstance(operand, relax.Tuple) else [operand]
-                if isinstance(own, tirx.PrimFunc):
-                    yield from zip(fields, self._of_prim_func(own, wanted), strict=False)
-                else:
-                    yield from ((one, _UNKNOWN) for one in fields if _is_integer(one))
+            given = call.args[1:] if callee else call.args
+            tupled = (one.fields if isinstance(one, relax.Tuple) else [one] for one in given)
+            fields = [one for each in tupled for one in each]
+            if isinstance(own, tirx.PrimFunc):
+                yield from zip(fields, self._of_prim_func(own, wanted), strict=False)
+            else:
+                yield from ((one, _UNKNOWN) for one in fields if _is_integer(one))
         else:
             yield from self._indices(name, call)
             yield from self._others(name, call, wanted)

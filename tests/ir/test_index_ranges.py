@@ -73,3 +73,34 @@ class Module:
         return (a, b)
 """
     assert ranges(tvm.script.from_source(text)) == {"y": (0, 0, False), "z": (0, 9, False)}
+
+
+PACKED = """
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def pick(
+        first: T.Buffer((3,), "int32"), second: T.Buffer((3,), "int32"),
+        table: T.Buffer((8,), "float32"), out: T.Buffer((3,), "float32"),
+    ):
+        T.func_attr({"global_symbol": "pick"})
+        for i in range(3):
+            with T.sblock("pick"):
+                v = T.axis.spatial(3, i)
+                out[v] = table[first[v]] * T.Cast("float32", second[v])
+
+    @R.function
+    def main(
+        i: R.Tensor((3,), "int32"), j: R.Tensor((3,), "int32"), t: R.Tensor((8,), "float32"),
+    ):
+        with R.dataflow():
+            out = R.call_pure_packed(
+                "pick", i, j, t, ty_args=R.Tensor((3,), dtype="float32")
+            )
+            R.output(out)
+        return out
+"""
+
+
+def test_arguments_that_are_given_one_by_one_have_the_ranges_of_their_own_parameters() -> None:
+    assert ranges(tvm.script.from_source(PACKED)) == {"i": (0, 7, False)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 from xml.etree import ElementTree
-
-import numpy as np
-from numpy.typing import NDArray
 
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.view import svg_primitives as svg
@@ -59,42 +57,6 @@ MARGIN = 16.0
 _DIMMED_OPACITY = "0.45"
 
 
-def graph_svg(
-    graph: Graph,
-    scene: SceneGeometry,
-    theme: Theme,
-    openable: Collection[str] | None = None,
-    overlay: Overlay | None = None,
-    dimmed: Collection[str] = (),
-    changes: SideChanges | None = None,
-) -> str:
-    """Draw a graph; the same input gives the same bytes.
-
-    A page restyles and selects by the classes of groups (`node call_tir`, `edge`,
-    `block dataflow`, `value`, `toggle`, `tinted`, `word`, `legend`) and by their ids (`data-node`,
-    `data-source`, `data-target`, `data-toggle`).
-
-    The arguments are those of `draw_graph`.
-    """
-    size, below = picture_size(scene, overlay), scene.size.height + MARGIN
-    root = svg.svg_document(
-        size, "overlaid" if overlay else "", f"graph of {graph.function}", theme
-    )
-    picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
-    draw_scene(picture, graph, scene, theme, overlay, dimmed, changes)
-    if overlay:
-        bounds = Rect(-MARGIN, -MARGIN, size.width - MARGIN, below)
-        area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
-        labels = scene.labels(overlay)
-        for node_id, position in place_labels(labels, -scene.outward, area).items():
-            drawn = draw_label(picture, node_id, labels[node_id][0], position, theme)
-            _dim(drawn, is_pale=node_id in dimmed)
-        draw_overlay_legend(picture, overlay, (0, below), theme)
-    if openable is not None:
-        _draw_signs(picture, graph, scene, theme, openable)
-    return svg.svg_text(root)
-
-
 def draw_scene(
     picture: ElementTree.Element,
     graph: Graph,
@@ -133,15 +95,6 @@ def draw_scene(
         draw_output(picture, scene.output, theme)
     if changes:
         draw_marks(picture, scene, changes, theme)
-
-
-def picture_size(scene: SceneGeometry, overlay: Overlay | None = None) -> Size:
-    """Return the size of a picture; a legend makes it taller, and wider if necessary."""
-    width, height = scene.size.width + 2 * MARGIN, scene.size.height + 2 * MARGIN
-    if overlay is None:
-        return Size(width, height)
-    legend = legend_size(overlay)
-    return Size(max(width, legend.width + 2 * MARGIN), height + legend.height + MARGIN)
 
 
 def _draw_nodes(
@@ -200,8 +153,6 @@ def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:
 # 1995): each label in turn takes the best free one of a few positions.
 
 
-_Points = NDArray[np.float64]
-
 _SIZE = 10.0
 _ABOVE, _BELOW = 0.75 * _SIZE, 0.22 * _SIZE
 _GAP, _SPACE = 4.0, 3.9
@@ -221,24 +172,17 @@ class OccupiedArea:
     def __init__(self, picture: Rect, obstacles: Iterable[Rect], lines: Iterable[Point]) -> None:
         """Take the rectangles that labels must not overlap, and points that they should avoid."""
         self._picture = picture
-        self._obstacles: dict[tuple[int, int], list[Rect]] = {}
-        self._points: dict[tuple[int, int], _Points] = {}
+        self._obstacles = defaultdict[tuple[int, int], list[Rect]](list)
+        self._points = defaultdict[tuple[int, int], list[Point]](list)
         for rect in obstacles:
             self.add(rect)
-        points = np.fromiter(lines, dtype=(np.float64, 2))
-        cells = (points // _CELL).astype(np.int64)
-        order = np.lexsort(cells.T)
-        points, cells = points[order], cells[order]
-        ends = np.flatnonzero((cells[1:] != cells[:-1]).any(axis=1)) + 1
-        for start, end in pairwise([0, *ends.tolist(), len(points)]):
-            if end > start:
-                column, row = cells[start].tolist()
-                self._points[column, row] = points[start:end]
+        for x, y in lines:
+            self._points[int(x // _CELL), int(y // _CELL)].append((x, y))
 
     def add(self, rect: Rect) -> None:
         """Add an obstacle."""
         for cell in _cells(rect):
-            self._obstacles.setdefault(cell, []).append(rect)
+            self._obstacles[cell].append(rect)
 
     def is_free(self, rect: Rect) -> bool:
         """Return whether a rectangle is inside the picture and overlaps no obstacle."""
@@ -250,9 +194,11 @@ class OccupiedArea:
 
     def covered_points(self, rect: Rect) -> int:
         """Count the points of lines in a rectangle."""
-        found = (self._points[cell] for cell in _cells(rect) if cell in self._points)
-        low, high = (rect.left, rect.top), (rect.right, rect.bottom)
-        return sum(int(((low <= points) & (points <= high)).all(axis=1).sum()) for points in found)
+        return sum(
+            rect.left <= x <= rect.right and rect.top <= y <= rect.bottom
+            for cell in _cells(rect)
+            for x, y in self._points.get(cell, ())
+        )
 
 
 def place_labels(
@@ -269,17 +215,15 @@ def place_labels(
     """
     placed: dict[NodeId, Point] = {}
     for node_id, (line, node_rect) in labels.items():
-        best: tuple[float, Point, Rect] | None = None
+        free = []
         for rank, position in enumerate(_positions(line, node_rect, inward)):
             rect = svg.text_rect(line, position, _SIZE)
             rect = rect._replace(left=rect.left - _SPACE, right=rect.right + _SPACE)
             if area.is_free(rect):
-                cost = area.covered_points(rect) + _RANK_COST * rank
-                if best is None or cost < best[0]:
-                    best = (cost, position, rect)
-        if best:
-            placed[node_id] = best[1]
-            area.add(best[2])
+                free.append((area.covered_points(rect) + _RANK_COST * rank, position, rect))
+        if free:
+            _, placed[node_id], chosen = min(free, key=itemgetter(0))
+            area.add(chosen)
     return placed
 
 
@@ -410,17 +354,41 @@ def draw_placed(
     dimmed: Collection[str] = (),
     changes: SideChanges | None = None,
 ) -> GraphFigure:
-    """Draw a graph at the positions of its layout; the arguments are those of `draw_graph`.
+    """Draw a graph at the positions of its layout; the same input gives the same bytes.
+
+    A page restyles and selects by the classes of groups (`node call_tir`, `edge`,
+    `block dataflow`, `value`, `toggle`, `tinted`, `word`, `legend`) and by their ids (`data-node`,
+    `data-source`, `data-target`, `data-toggle`).
 
     Args:
-        changes: What became of its nodes and edges, which is marked.
+        changes: What became of its nodes and edges, which is marked. The other arguments are those
+            of `draw_graph`.
     """
-    scene = SceneGeometry(placed.graph, placed.layout, placed.direction)
-    size = picture_size(scene, overlay)
+    graph, colours = placed.graph, get_theme(theme)
+    scene = SceneGeometry(graph, placed.layout, placed.direction)
+    width, height = (side + 2 * MARGIN for side in scene.size)
+    if overlay:
+        legend = legend_size(overlay)
+        width, height = max(width, legend.width + 2 * MARGIN), height + legend.height + MARGIN
+    label, css_class = f"graph of {graph.function}", "overlaid" if overlay else ""
+    root = svg.svg_document(Size(width, height), css_class, label, colours)
+    picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
+    draw_scene(picture, graph, scene, colours, overlay, dimmed, changes)
+    if overlay:
+        below = scene.size.height + MARGIN
+        bounds = Rect(-MARGIN, -MARGIN, width - MARGIN, below)
+        area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
+        labels = scene.labels(overlay)
+        for node_id, position in place_labels(labels, -scene.outward, area).items():
+            drawn = draw_label(picture, node_id, labels[node_id][0], position, colours)
+            _dim(drawn, is_pale=node_id in dimmed)
+        draw_overlay_legend(picture, overlay, (0, below), colours)
+    if openable is not None:
+        _draw_signs(picture, graph, scene, colours, openable)
     return GraphFigure(
-        svg=graph_svg(placed.graph, scene, get_theme(theme), openable, overlay, dimmed, changes),
-        width=size.width,
-        height=size.height,
+        svg=svg.svg_text(root),
+        width=width,
+        height=height,
         dot=placed.dot,
         places={name: (x + MARGIN, y + MARGIN) for name, (x, y) in scene.toggles.items()},
         note=placed.note,

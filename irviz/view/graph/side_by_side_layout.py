@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -21,6 +22,7 @@ from irviz.model.graph.graph import (
     NodeId,
     NodeKind,
     RegionKind,
+    regions_around,
 )
 from irviz.view.graph.change_marks import (
     ChangeMark,
@@ -234,81 +236,63 @@ def _is_at(end: Point, rect: Rect) -> bool:
 
 def _entering(route: Route, rect: Rect) -> Route:
     """Return the part of a route outside of a rectangle that it enters, with an arrow."""
-    curves = _curves(route)
-    for number, curve in enumerate(curves):
-        for part in range(_PARTS):
-            tip = _point(curve, (part + 1) / _PARTS)
-            if _is_in(tip, rect):
-                crossing = _crossing(curve, part / _PARTS, (part + 1) / _PARTS, rect)
-                return _with_arrow(curves[: number + 1], crossing)
-    return route
-
-
-def _with_arrow(curves: Sequence[tuple[Point, ...]], last: float) -> Route:
-    """Return curves up to a parameter of the last one, where the tip of the arrow is."""
-    tip = _point(curves[-1], last)
-    for number in range(len(curves) - 1, -1, -1):
-        most = last if number == len(curves) - 1 else 1.0
-        for part in range(_PARTS, -1, -1):
-            t = most * part / _PARTS
-            if math.dist(_point(curves[number], t), tip) >= _ARROW:
-                t = _base_of_arrow(curves[number], t, min(most, t + most / _PARTS), tip)
-                points = [curves[0][0]]
-                for one in (*curves[:number], _split(curves[number], t)[0]):
-                    points += one[1:]
-                return Route(tuple(points), tip)
-    start = curves[0][0]
-    return Route((start, start, start, start), tip)
-
-
-def _base_of_arrow(curve: tuple[Point, ...], far: float, near: float, tip: Point) -> float:
-    """Return the curve parameter at which an arrow begins, by bisection between two others."""
-    for _ in range(20):
-        middle = (far + near) / 2
-        if math.dist(_point(curve, middle), tip) >= _ARROW:
-            far = middle
-        else:
-            near = middle
-    return far
+    crossing = _first(route.points, partial(_is_in, rect=rect))
+    if crossing is None:
+        return route
+    number, outside, _ = crossing
+    start, *_, tip = part = _divided(route.points, number, outside)[0]
+    backwards = part[::-1]
+    base = _first(backwards, lambda point: math.dist(point, tip) >= _ARROW)
+    if base is None:
+        return Route((start, start, start, start), tip)
+    number, _, far = base
+    return Route(_divided(backwards, number, far)[1][::-1], tip)
 
 
 def _leaving(route: Route, rect: Rect) -> Route:
     """Return the part of a route outside of a rectangle that it leaves."""
-    curves = _curves(route)
-    for number in range(len(curves) - 1, -1, -1):
-        for part in range(_PARTS - 1, -1, -1):
-            if _is_in(_point(curves[number], part / _PARTS), rect):
-                t = _crossing(curves[number], (part + 1) / _PARTS, part / _PARTS, rect)
-                right = _split(curves[number], t)[1]
-                points = list(right)
-                for one in curves[number + 1 :]:
-                    points += one[1:]
-                return replace(route, points=tuple(points))
-    return route
-
-
-def _curves(route: Route) -> list[tuple[Point, ...]]:
-    points = route.points
-    return [points[index : index + 4] for index in range(0, len(points) - 3, 3)]
+    backwards = route.points[::-1]
+    crossing = _first(backwards, partial(_is_in, rect=rect))
+    if crossing is None:
+        return route
+    number, outside, _ = crossing
+    return replace(route, points=_divided(backwards, number, outside)[0][::-1])
 
 
 def _is_in(point: Point, rect: Rect) -> bool:
     return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
 
 
-def _crossing(curve: tuple[Point, ...], outside: float, inside: float, rect: Rect) -> float:
-    """Return where a curve crosses the side of a rectangle, between two of its parameters."""
-    for _ in range(20):
-        middle = (outside + inside) / 2
-        if _is_in(_point(curve, middle), rect):
-            inside = middle
-        else:
-            outside = middle
-    return outside
+def _first(
+    points: tuple[Point, ...], holds: Callable[[Point], bool]
+) -> tuple[int, float, float] | None:
+    """Return the first of several curves on which a condition holds, None if there is none.
+
+    The curve is given by its number, and by its parameters just before and just behind that place.
+    """
+    for number in range(len(points) // 3):
+        curve = points[3 * number : 3 * number + 4]
+        for part in range(_PARTS):
+            before, behind = part / _PARTS, (part + 1) / _PARTS
+            if not holds(_split(curve, behind)[0][-1]):
+                continue
+            for _ in range(20):  # bisection
+                middle = (before + behind) / 2
+                if holds(_split(curve, middle)[0][-1]):
+                    behind = middle
+                else:
+                    before = middle
+            return number, before, behind
+    return None
 
 
-def _point(curve: tuple[Point, ...], t: float) -> Point:
-    return _split(curve, t)[0][-1]
+def _divided(
+    points: tuple[Point, ...], number: int, t: float
+) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
+    """Divide several curves in two at a parameter of one of them."""
+    start, end = 3 * number, 3 * number + 4
+    left, right = _split(points[start:end], t)
+    return (*points[:start], *left), (*right, *points[end:])
 
 
 def _split(curve: tuple[Point, ...], t: float) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
@@ -529,13 +513,9 @@ def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
 
 def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
     """Return the region of the outermost frame around a node, or the node itself."""
-    found: NodeId | int = node
-    region = graph[node].region
-    while region is not None:
-        if graph.regions[region].kind is RegionKind.FUSED:
-            found = region
-        region = graph.regions[region].parent
-    return found
+    around = regions_around(graph.regions, graph[node].region)
+    fused = [one for one in around if graph.regions[one].kind is RegionKind.FUSED]
+    return fused[-1] if fused else node
 
 
 def _overlay_edges(

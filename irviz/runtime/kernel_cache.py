@@ -20,8 +20,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from itertools import count
 from pathlib import Path
 
@@ -64,9 +64,9 @@ class KernelError(RunError):
 
 def can_be_kept() -> bool:
     """Tell whether compilation here depends on nothing but PrimFunc and target."""
-    context = tvm.transform.PassContext.current()
+    context, usual = tvm.transform.PassContext.current(), tvm.transform.PassContext()
     is_plain = not (context.config or context.instruments or context.required_pass)
-    return is_plain and not context.disabled_pass and context.opt_level == _usual_level()
+    return is_plain and not context.disabled_pass and context.opt_level == usual.opt_level
 
 
 def is_closed(function: tirx.PrimFunc) -> bool:
@@ -86,7 +86,8 @@ def compiled(
     """Compile closed PrimFuncs and return them by the same names; raise RunError on failure."""
     where = _where(target)
     keys = {
-        name: (where, _structural_key(one.without_attr("global_symbol")))
+        # the stub of StructuralKey has a private field
+        name: (where, tvm_ffi.StructuralKey(one.without_attr("global_symbol")))  # type: ignore[call-arg]
         for name, one in functions.items()
     }
     with _lock:
@@ -123,46 +124,36 @@ def _made(
     functions: Mapping[str, tirx.PrimFunc], where: str, target: tvm.target.Target
 ) -> dict[str, Kernel]:
     """Load functions from disk, and compile the missing ones."""
-    names = {name: _disk_key(one, where) for name, one in functions.items()}
+    keys = {name: _disk_key(one, where) for name, one in functions.items()}
     with kernel_store() as store:
-        found = dict[str, Kernel]()
-        if store is not None:
-            libraries = _StoredLibraries(store)
-            found = {name: one for name, key in names.items() if (one := libraries.kernel(key))}
+        found = {} if store is None else _stored(keys, store)
         missing = [name for name in functions if name not in found]
         if missing:
-            units = {name: (f"irviz_{names[name]}", functions[name]) for name in missing}
+            units = {name: (f"irviz_{keys[name]}", functions[name]) for name in missing}
             found |= _built(units, target, store)
     return found
 
 
-@dataclass
-class _StoredLibraries:
-    """The libraries on disk, each loaded once."""
+def _stored(keys: Mapping[str, str], store: KernelStore) -> dict[str, Kernel]:
+    """Return the kernels of these keys that are on disk, by the same names."""
 
-    store: KernelStore
-    loaded: dict[str, tvm.runtime.Module | None] = field(default_factory=dict)
-
-    def kernel(self, key: str) -> Kernel | None:
-        """Return the kernel of a key, None if it is not there."""
-        name, symbol = self.store.library_of(key), f"irviz_{key}"
-        if name is None:
-            return None
-        if name not in self.loaded:
-            self.loaded[name] = self._loaded(name)
-        library = self.loaded[name]
-        if library is not None:
-            with contextlib.suppress(AttributeError):  # it does not have the function
-                library.get_function(symbol)
-                return Kernel(library, symbol)
-        return None
-
-    def _loaded(self, name: str) -> tvm.runtime.Module | None:
-        contents = self.store.contents(name)
+    @cache
+    def library(file: str) -> tvm.runtime.Module | None:
+        contents = store.contents(file)
         if contents is not None:
             with contextlib.suppress(Exception):  # TVM raises what its C++ side threw
-                return _loaded(contents, Path(name).suffix)
+                return _loaded(contents, Path(file).suffix)
         return None
+
+    found = dict[str, Kernel]()
+    for name, key in keys.items():
+        file, symbol = store.library_of(key), f"irviz_{key}"
+        one = None if file is None else library(file)
+        if one is not None:
+            with contextlib.suppress(AttributeError):  # it does not have the function
+                one.get_function(symbol)
+                found[name] = Kernel(one, symbol)
+    return found
 
 
 def _loaded(contents: bytes, suffix: str) -> tvm.runtime.Module:
@@ -190,8 +181,9 @@ def _built(
         {name: units[name] for name in names[begin : begin + size]}
         for begin in range(0, len(names), size)
     ]
+    work = [partial(_compiled_together, one, target, store) for one in chunks]
     found = dict[str, Kernel]()
-    for done in _in_parallel([_Chunk(one, target, store) for one in chunks], processors):
+    for done in _in_parallel(work, processors):
         found |= done
         report_progress(f"building kernels: {len(found)} of {len(units)}")
     if store is not None:
@@ -199,65 +191,59 @@ def _built(
     return found
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """Functions that are compiled to one library."""
+def _compiled_together(
+    units: _Units, target: tvm.target.Target, store: KernelStore | None
+) -> dict[str, Kernel]:
+    """Compile functions to one library; raise KernelError if one of them cannot be compiled."""
+    try:
+        library = _put_on_disk(_library(units, target), units, store)
+    except MemoryError:
+        raise
+    except Exception as failure:  # TVM raises what its C++ side threw, of any class
+        _raise_for_one(units, target, failure)
+        raise
+    for symbol, _ in units.values():
+        library.get_function(symbol)  # makes the machine code, here beside other libraries
+    return {name: Kernel(library, symbol) for name, (symbol, _) in units.items()}
 
-    units: _Units
-    target: tvm.target.Target
-    store: KernelStore | None
 
-    def __call__(self) -> dict[str, Kernel]:
-        """Compile the functions; raise RunError if one cannot be compiled."""
+def _library(units: _Units, target: tvm.target.Target) -> tvm.runtime.Module:
+    mod = {symbol: one.with_attr("global_symbol", symbol) for symbol, one in units.values()}
+    return tirx.build(ir.IRModule(mod), target)
+
+
+def _raise_for_one(units: _Units, target: tvm.target.Target, failure: Exception) -> None:
+    """Raise KernelError with the name of the function that cannot be compiled."""
+    if "bad_alloc" in str(failure):
+        raise MemoryError(str(failure)) from failure
+    for name, unit in units.items():
         try:
-            library = self._library(self.units)
-        except MemoryError:
-            raise
-        except Exception as failure:  # TVM raises what its C++ side threw, of any class
-            self._raise_for_one(failure)
-            raise
-        stored = self._stored(library)
-        symbols = {name: symbol for name, (symbol, _) in self.units.items()}
-        if stored is not library:
-            return {name: Kernel(stored, symbol) for name, symbol in symbols.items()}
-        for symbol in symbols.values():
-            library.get_function(symbol)  # makes the machine code, here beside other libraries
-        return {name: Kernel(library, symbol) for name, symbol in symbols.items()}
+            with run_errors(f"the PrimFunc {name!r} could not be built"):
+                _library({name: unit}, target)
+        except RunError as error:  # noqa: PERF203 - a build takes longer
+            raise KernelError(str(error), name) from error.__cause__
 
-    def _library(self, units: _Units) -> tvm.runtime.Module:
-        mod = {symbol: one.with_attr("global_symbol", symbol) for symbol, one in units.values()}
-        return tirx.build(ir.IRModule(mod), self.target)
 
-    def _raise_for_one(self, failure: Exception) -> None:
-        """Raise RunError with the name of the function that cannot be compiled."""
-        if "bad_alloc" in str(failure):
-            raise MemoryError(str(failure)) from failure
-        for name, unit in self.units.items():
-            try:
-                with run_errors(f"the PrimFunc {name!r} could not be built"):
-                    self._library({name: unit})
-            except RunError as error:  # noqa: PERF203 - a build takes longer
-                raise KernelError(str(error), name) from error.__cause__
-
-    def _stored(self, library: tvm.runtime.Module) -> tvm.runtime.Module:
-        """Return the library as it was put on disk, or itself if that is not possible."""
-        if self.store is None or library.imports:
-            return library
-        with contextlib.suppress(Exception), self.store.temporary() as (name, path):
-            if cc.get_cc():
-                suffix = ".so"
-                with self.store.temporary() as (_, made):
-                    library.write_to_file(str(made), "o")
-                    cc.create_shared(str(path), str(made))
-            else:  # LLVM's code, of which the machine code is made each time
-                suffix = ".ll"
-                library.write_to_file(str(path), "bc")
-            contents = self.store.read(name)
-            loaded = _loaded(contents, suffix)
-            keys = [symbol.partition("_")[2] for symbol, _ in self.units.values()]
-            self.store.add(keys, contents, suffix)
-            return loaded
+def _put_on_disk(
+    library: tvm.runtime.Module, units: _Units, store: KernelStore | None
+) -> tvm.runtime.Module:
+    """Return the library as it was put on disk, or itself if that is not possible."""
+    if store is None or library.imports:
         return library
+    with contextlib.suppress(Exception), store.temporary() as (name, path):
+        if cc.get_cc():
+            suffix = ".so"
+            with store.temporary() as (_, made):
+                library.write_to_file(str(made), "o")
+                cc.create_shared(str(path), str(made))
+        else:  # LLVM's code, of which the machine code is made each time
+            suffix = ".ll"
+            library.write_to_file(str(path), "bc")
+        contents = store.read(name)
+        loaded = _loaded(contents, suffix)
+        store.add([symbol.partition("_")[2] for symbol, _ in units.values()], contents, suffix)
+        return loaded
+    return library
 
 
 def _in_parallel(
@@ -282,10 +268,6 @@ def _disk_key(function: tirx.PrimFunc, where: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _structural_key(function: tirx.PrimFunc) -> tvm_ffi.StructuralKey:
-    return tvm_ffi.StructuralKey(function)  # type: ignore[call-arg] # its stub has a private field
-
-
 def _where(target: tvm.target.Target) -> str:
     """Return what machine code depends on, beside the function, as text."""
     own = [tvm.__version__, tvm_ffi.__version__, platform.platform(), platform.machine()]
@@ -307,11 +289,6 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@lru_cache(maxsize=1)
-def _usual_level() -> int:
-    return int(tvm.transform.PassContext().opt_level)
 
 
 MOST_BYTES = 256 * 2**20

@@ -63,6 +63,19 @@ _LARGE_TEXT = (19.0, 17.0, 15.5)
 _LEGEND_GAP = 10.0
 
 
+_LABELS = {
+    "graph": "computational graph of {0}",
+    "arguments": "calls of {0}, with all arguments as inputs",
+    "buffers": "buffers of {0}, and the calls that write them",
+    "stages": "{0} after each transform",
+    "parts": "parts of {0}",
+    "code": "{0} as text",
+    "numpy": "{0} in TVMScript and in NumPy",
+    "loops": "loop nest of {0}",
+    "history": "history of {0}",
+}
+"""What screen readers call a figure without a title, by its kind."""
+
 Arrangement: TypeAlias = Literal["row", "column"]
 
 
@@ -145,51 +158,37 @@ class _Drawing:
 
     def _content(self, language: str) -> _Content:
         one, function, stages = self.declaration, self.session.function, self._stages()
-        stage = stages[-1]
-        functions = one.functions or [function]
+        stage, functions = stages[-1], one.functions or [function]
+        named = {"code": ", ".join(functions), "numpy": ", ".join(functions), "history": one.around}
+        label = about = say(_LABELS[one.kind], language, named.get(one.kind, function))
+        panels: Callable[[Shape], Drawn] = partial(self._parts, stage, language)
+        shown: Sequence[str] = [stage]
         match one.kind:
             case "graph":
                 graph = self._graph_of(stage)
                 _check_names(one.names, [graph])
-                words = say("computational graph of {0}", language, function)
-                fit = partial(self._graph, graph, stage, language)
-                return _Content(fit, words, _sentences(graph), [stage])
+                panels, about = partial(self._graph, graph, stage, language), _sentences(graph)
             case "buffers" | "arguments":
                 graph = destination_passing(self.session.stage(stage).module, function)
                 if one.kind == "buffers":
                     graph = _with_writes(graph, say("writes", language))
-                    words = "buffers of {0}, and the calls that write them"
-                else:
-                    words = "calls of {0}, with all arguments as inputs"
-                words = say(words, language, function)
-                fit = partial(self._graph, graph, stage, language)
-                return _Content(fit, words, _sentences(graph), [stage])
+                panels, about = partial(self._graph, graph, stage, language), _sentences(graph)
             case "stages":
-                words = say("{0} after each transform", language, function)
                 graphs = [self._graph_of(stage) for stage in stages]
                 _check_names(one.names, graphs)
-                about = " ".join(_sentences(graph) for graph in graphs)
-                fit = partial(self._stage_panels, graphs, stages, language)
-                return _Content(fit, words, about, stages)
+                panels, shown = partial(self._stage_panels, graphs, stages, language), stages
+                about = " ".join(map(_sentences, graphs))
             case "parts":
-                words = say("parts of {0}", language, function)
                 about = _sentences(self.session.graph(stage))
-                return _Content(partial(self._parts, stage, language), words, about, [stage])
             case "code":
-                words = say("{0} as text", language, ", ".join(functions))
-                fit = partial(self._code, stage, functions, language)
-                return _Content(fit, words, words, [stage])
+                panels = partial(self._code, stage, functions, language)
             case "numpy":
-                words = say("{0} in TVMScript and in NumPy", language, ", ".join(functions))
-                return _Content(partial(self._numpy, stage, functions), words, words, [stage])
+                panels = partial(self._numpy, stage, functions)
             case "history":
                 history = self.session.history(one.around, stage=stage)
-                stages = [step.stage.id for step in history.changes]
-                words = say("history of {0}", language, one.around)
-                fit = partial(self._graph, history.graph, stage, language)
-                return _Content(fit, words, repr(history), stages)
-        words = say("loop nest of {0}", language, function)
-        return _Content(partial(self._parts, stage, language), words, words, [stage])
+                panels, about = partial(self._graph, history.graph, stage, language), repr(history)
+                shown = [step.stage.id for step in history.changes]
+        return _Content(panels, label, about, shown)
 
     def _source(self, reference: object) -> Sequence[str]:
         """Return the text of a Python function without its docstring and what is hidden."""

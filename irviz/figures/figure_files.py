@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -33,7 +34,9 @@ def write_figures(figures: FigureList, names: Sequence[str] = ()) -> list[Path]:
         NotFoundError: There is no figure of such a name.
         IrvizError: A figure cannot be drawn.
     """
-    drawn = dict(_drawn(figures, names))
+    drawn = dict[str, Figure]()
+    for declaration in _chosen(figures, names):
+        drawn |= draw_declaration(declaration, figures.root)
     figures.folder.mkdir(parents=True, exist_ok=True)
     return [
         figure.save(figures.folder / f"{name}.{suffix}")
@@ -54,9 +57,8 @@ def check_figures(figures: FigureList, names: Sequence[str] = ()) -> list[str]:
     found = []
     known: set[str] = set()
     for declaration in _chosen(figures, names):
-        one = FigureList(figures.root, figures.folder, [declaration])
         try:
-            drawn = dict(_drawn(one, ()))
+            drawn = draw_declaration(declaration, figures.root)
         except (IrvizError, ImportError, OSError) as error:
             found.append(f"{figures.folder / declaration.name}.svg cannot be drawn: {error}")
             continue
@@ -74,11 +76,6 @@ def check_figures(figures: FigureList, names: Sequence[str] = ()) -> list[str]:
             if file.stem not in known and _MARK in _head(file)
         ]
     return found
-
-
-def _drawn(figures: FigureList, names: Sequence[str]) -> Iterator[tuple[str, Figure]]:
-    for declaration in _chosen(figures, names):
-        yield from draw_declaration(declaration, figures.root).items()
 
 
 def _chosen(figures: FigureList, names: Sequence[str]) -> list[Declaration]:
@@ -157,18 +154,15 @@ class DeclaredFigure:
 
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration
-        self._drawn: dict[str, Figure] = {}
 
     def __repr__(self) -> str:
         """Return its name."""
         return f"<figure {self.declaration.name!r}; save all of them with irviz.figures.save()>"
 
-    @property
+    @cached_property
     def pictures(self) -> dict[str, Figure]:
         """The pictures by the names of their files: one for each language and step."""
-        if not self._drawn:
-            self._drawn = draw_declaration(self.declaration)
-        return self._drawn
+        return draw_declaration(self.declaration)
 
     def _repr_html_(self) -> str:
         return "".join(f"<div>{one.svg}</div>" for one in self.pictures.values())

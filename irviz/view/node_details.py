@@ -20,6 +20,7 @@ from irviz.model.graph.graph import (
     NodeKind,
     RegionKind,
     Resolution,
+    regions_around,
 )
 from irviz.model.graph.layers import number_of_inputs
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
@@ -280,12 +281,8 @@ def _joined(parts: Iterable[Markup]) -> Markup:
 
 def _outer_blocks(graph: Graph, node: Node) -> str:
     """Return the names of the blocks of a PrimFunc around one, innermost first."""
-    names, index = [], node.region
-    while index is not None:
-        region = graph.regions[index]
-        names += [region.name] if region.kind is RegionKind.OUTER_BLOCK else []
-        index = region.parent
-    return ", in ".join(names)
+    around = (graph.regions[index] for index in regions_around(graph.regions, node.region))
+    return ", in ".join(one.name for one in around if one.kind is RegionKind.OUTER_BLOCK)
 
 
 def _block(graph: Graph, node: Node) -> str:
@@ -293,9 +290,11 @@ def _block(graph: Graph, node: Node) -> str:
         return _outer_blocks(graph, node) or "none: a PrimFunc has no blocks of bindings"
     if node.region is None:
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
-    own, region = node.region, graph.regions[node.region]
-    while region.kind in _FOLDED and region.parent is not None:
-        own, region = region.parent, graph.regions[region.parent]
+    around = list(regions_around(graph.regions, node.region))
+    while len(around) > 1 and graph.regions[around[0]].kind in _FOLDED:
+        del around[0]
+    own, *outer = around
+    region = graph.regions[own]
     if region.kind not in _BLOCKS:
         return f"none: it belongs to {region.owner or graph.function}"
     blocks = [
@@ -306,12 +305,13 @@ def _block(graph: Graph, node: Node) -> str:
     is_dataflow = region.kind is RegionKind.DATAFLOW_BLOCK
     kind = "dataflow block" if is_dataflow else "binding block, no dataflow"
     words = f"{blocks.index(own) + 1} of {len(blocks)}, {kind}" if len(blocks) > 1 else kind
-    names, index = [words], region.parent
-    while index is not None:
-        around, index = graph.regions[index], graph.regions[index].parent
-        if around.kind not in _BLOCKS:
-            names.append(f"{around.name} of {around.owner}" if around.owner else around.name)
-    return ", in ".join(names)
+    others = (graph.regions[index] for index in outer)
+    named = (
+        f"{one.name} of {one.owner}" if one.owner else one.name
+        for one in others
+        if one.kind not in _BLOCKS
+    )
+    return ", in ".join([words, *named])
 
 
 # --- The loop nest of a PrimFunc ------------------------------------------------------------------

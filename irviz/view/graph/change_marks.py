@@ -177,14 +177,9 @@ def signs_of(mark: ChangeMark) -> list[str]:
     return [first[0], *(word[0] for word in rest if word[0] in LEGEND and len(word) > 1)]
 
 
-def mark_size(mark: ChangeMark) -> Size:
-    """Return the size of a mark."""
-    return _pill_size(mark.text)
-
-
 def reserved_width(mark: ChangeMark) -> float:
     """Return the width that a mark takes at the side of a node's texts."""
-    return mark_size(mark).width + _SPARE
+    return _pill_size(mark.text).width + _SPARE
 
 
 def draw_mark(
@@ -208,7 +203,7 @@ def draw_mark(
     if mark.kind == "removed":
         lines["stroke_dasharray"] = "6 3"
     add_shape(group, node_style(node).shape, rect, **lines)
-    size = mark_size(mark)
+    size = _pill_size(mark.text)
     x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
     if node.kind in INPUT_KINDS:
         below = size.height / 2 - 6

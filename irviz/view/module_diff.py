@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError, NotFoundError
@@ -52,69 +52,6 @@ _REDUCTION = "(R)"
 _EDGE_SIGNS = {"added": "+", "removed": "−"}
 
 
-@dataclass(frozen=True)
-class DiffTitles:
-    """The titles of the picture: before, after, and the transform.
-
-    Attributes:
-        notes: Lines below the pictures that mention what they leave out.
-    """
-
-    before: str
-    after: str
-    transform: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def draw_diff(
-    titles: DiffTitles,
-    functions: Sequence[FunctionDiff],
-    theme: str = "course",
-    direction: Direction = "up",
-    layout: DiffLayout = "beside",
-    *,
-    overlay: bool = False,
-    expansion: Expansion | None = None,
-) -> Figure:
-    """Draw the diffs of functions, one below the other.
-
-    Args:
-        functions: The functions to draw, as `drawn_functions` returns them.
-        layout: Where the picture before is.
-        overlay: Whether to draw both stages of a graph in one picture.
-        expansion: What is expanded on both sides.
-
-    Raises:
-        DrawError: There is no such theme, direction or layout, or nothing to draw.
-    """
-    colours = get_theme(theme)
-    if layout not in ("beside", "above"):
-        raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
-    if not functions:
-        raise DrawError("nothing differs that could be drawn; print the text of the diff")
-    root = svg.svg_document(Size(0, 0), "diff", f"{titles.before} and {titles.after}", colours)
-    picture = svg.add(root, "g", transform=f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})")
-    painter = _Painter(picture, titles, colours, layout)
-    for one in functions[:_MAX_SECTIONS]:
-        if len(functions) > 1:
-            painter.heading(one)
-        if one.loops is not None:
-            painter.loops(one)
-        else:
-            painter.graphs(one, direction, expansion, overlay=overlay)
-    if len(functions) > _MAX_SECTIONS:
-        rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
-        painter.note(f"not drawn: {rest}")
-    for note in titles.notes:
-        painter.note(note)
-    painter.legend()
-    size = Size(painter.width + 2 * _MARGIN, painter.y + 2 * _MARGIN)
-    for name, value in (("width", size.width), ("height", size.height)):
-        root.set(name, svg.px(value))
-    root.set("viewBox", f"0 0 {svg.px(size.width)} {svg.px(size.height)}")
-    return Figure(svg.svg_text(root), size.width, size.height)
-
-
 def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[FunctionDiff]:
     """Return the functions that differ and can be drawn, those of Relax first.
 
@@ -136,13 +73,42 @@ def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[F
 class _Painter:
     """Draws one part below the other."""
 
-    def __init__(
-        self, picture: ElementTree.Element, titles: DiffTitles, theme: Theme, layout: DiffLayout
-    ) -> None:
-        self.picture, self.titles, self.theme, self.layout = picture, titles, theme, layout
+    def __init__(self, diff: ModuleDiff, theme: Theme, layout: DiffLayout) -> None:
+        self.diff, self.theme, self.layout = diff, theme, layout
+        self.root = svg.svg_document(Size(0, 0), "diff", f"{diff.before} and {diff.after}", theme)
+        place = f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})"
+        self.picture = svg.add(self.root, "g", transform=place)
         self.y = self.width = 0.0
         self.signs: set[str] = set()
         self.has_pale = False
+
+    def draw(
+        self,
+        functions: Sequence[FunctionDiff],
+        notes: Sequence[str],
+        direction: Direction,
+        expansion: Expansion | None,
+        *,
+        overlay: bool,
+    ) -> Figure:
+        """Draw functions one below the other, and notes below them that say what is left out."""
+        for one in functions[:_MAX_SECTIONS]:
+            if len(functions) > 1:
+                self.heading(one)
+            if one.loops is not None:
+                self.loops(one)
+            else:
+                self.graphs(one, direction, expansion, overlay=overlay)
+        rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
+        for note in (f"not drawn: {rest}" if rest else "", *notes):
+            if note:
+                self.note(note)
+        self.legend()
+        size = Size(self.width + 2 * _MARGIN, self.y + 2 * _MARGIN)
+        for name, value in (("width", size.width), ("height", size.height)):
+            self.root.set(name, svg.px(value))
+        self.root.set("viewBox", f"0 0 {svg.px(size.width)} {svg.px(size.height)}")
+        return Figure(svg.svg_text(self.root), size.width, size.height)
 
     def heading(self, function: FunctionDiff) -> None:
         """Write the name of a function."""
@@ -204,8 +170,8 @@ class _Painter:
         else:
             below = self.y + 2 * _TITLE_HEIGHT + size.height + arrow.height + 2 * _ARROW_GAP
             starts = (0.0, self.y + _TITLE_HEIGHT), (0.0, below)
-            self._title(f"before: {self.titles.before}", (0.0, self.y + 14))
-            self._title(self.titles.after, (0.0, below - _TITLE_HEIGHT + 14))
+            self._title(f"before: {self.diff.before}", (0.0, self.y + 14))
+            self._title(self.diff.after, (0.0, below - _TITLE_HEIGHT + 14))
             middle_y = self.y + _TITLE_HEIGHT + size.height + _ARROW_GAP + arrow.height / 2
             self._arrow((size.width / 2, middle_y))
             whole = Size(size.width, below + size.height - self.y)
@@ -227,7 +193,7 @@ class _Painter:
     def _overlay(self, diff: PlacedDiff) -> None:
         """Draw both stages in one picture: removed nodes as before, all others as after."""
         union = diff.union
-        self._title(f"{self.titles.before} → {self.titles.after}", (0.0, self.y + 14))
+        self._title(f"{self.diff.before} → {self.diff.after}", (0.0, self.y + 14))
         at = svg.px(self.y + _TITLE_HEIGHT)
         group = svg.add(self.picture, "g", "side both", transform=f"translate(0 {at})")
         self._side(group, union, diff.changes_of_both())
@@ -235,9 +201,9 @@ class _Painter:
 
     def _titles(self, right: float, end: float) -> None:
         """Write both titles; the first one ends before the second begins, which ends at `end`."""
-        self._title(f"before: {self.titles.before}", (0.0, self.y + 14), right - 2 * _ARROW_GAP)
+        self._title(f"before: {self.diff.before}", (0.0, self.y + 14), right - 2 * _ARROW_GAP)
         at = (right, self.y + 14)
-        self._title(self.titles.after, at, max(end - right, _MIN_TITLE))
+        self._title(self.diff.after, at, max(end - right, _MIN_TITLE))
 
     def _title(self, text: str, at: Point, room: float = _MIN_TITLE) -> None:
         text = _fitting(" ".join(text.split()), room, _TITLE_SIZE)
@@ -246,14 +212,14 @@ class _Painter:
         self.width = max(self.width, at[0] + svg.text_width(text, _TITLE_SIZE))
 
     def _arrow_size(self) -> Size:
-        width = max(ARROW.width, svg.text_width(svg.shorten(self.titles.transform), _TEXT_SIZE))
+        width = max(ARROW.width, svg.text_width(svg.shorten(self.diff.transform), _TEXT_SIZE))
         return Size(width, ARROW.height + 20)
 
     def _arrow(self, centre: Point) -> None:
         """Draw a fat arrow with the name of the transform."""
         x, y = centre
         group = svg.add(self.picture, "g", "transform")
-        text = svg.shorten(self.titles.transform)
+        text = svg.shorten(self.diff.transform)
         if self.layout == "beside":
             draw_fat_arrow(group, centre, self.theme.line, "right")
             place, anchor = (x, y - ARROW.height / 2 - 8), "middle"
@@ -320,9 +286,7 @@ def _fitting(text: str, room: float, size: float) -> str:
     return text
 
 
-# --- fat arrow ---------------------------------------------------------------------------------
-#
-# The fat arrow between two pictures, which stands for a transform.
+# --- The fat arrow between two pictures, which stands for a transform -----------------------------
 
 
 ARROW = Size(56.0, 30.0)
@@ -437,15 +401,18 @@ class Diff(ModuleDiff):
             ```
         """
         notes = () if function or around else _one_sided(self.functions)
-        titles = DiffTitles(self.before, self.after, self.transform, notes)
         chosen = drawn_functions(self.functions, function)
         if around:
             end = NodeId(to) if to else None
             there = functions_with(chosen, around)
             chosen = [diff_part(one, NodeId(around), steps, end) for one in there]
-        return draw_diff(
-            titles, chosen, theme, direction, layout, overlay=overlay, expansion=expansion
-        )
+        colours = get_theme(theme)
+        if layout not in get_args(DiffLayout):
+            raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
+        if not chosen:
+            raise DrawError("nothing differs that could be drawn; print the text of the diff")
+        painter = _Painter(self, colours, layout)
+        return painter.draw(chosen, notes, direction, expansion, overlay=overlay)
 
     def save(
         self, path: str | os.PathLike[str], function: str = "", **options: Unpack[FigureOptions]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 from irviz.errors import SaveError
@@ -42,9 +43,9 @@ class Figure:
             case ".svg":
                 return self.svg.encode()
             case ".pdf":
-                return svg_to_pdf(self.svg, self.width, self.height)
+                return _typeset(self, "pdf")
             case ".png":
-                return svg_to_png(self.svg, self.width, self.height)
+                return _typeset(self, "png")
         raise SaveError(f"there is no format {suffix!r}: choose one of {', '.join(self.formats)}")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -60,9 +61,7 @@ class Figure:
         return target
 
 
-# --- convert svg -------------------------------------------------------------------------------
-#
-# Convert SVG to PDF and PNG with Typst, which keeps lines and text as vectors.
+# --- Convert SVG to PDF and PNG with Typst, which keeps lines and text as vectors -----------------
 
 
 _PAGE = b"""#set document(date: none)
@@ -77,28 +76,21 @@ _PIXELS_PER_INCH = 192.0
 """This gives two pixels for each unit of the SVG."""
 
 
-def svg_to_pdf(svg: str, width: float, height: float) -> bytes:
-    """Return a picture of this size in px as a one-page PDF with embedded fonts."""
+def _typeset(figure: Figure, kind: Literal["pdf", "png"]) -> bytes:
+    """Return a picture as a PDF of one page with embedded fonts, or as a PNG of twice its size.
+
+    The size of a PNG is rounded, because for a fractional size Typst drops a row of pixels in the
+    middle.
+    """
     import typst  # which is large, and seldom needed
 
-    return typst.compile(_PAGE, sys_inputs=_inputs(svg, width, height), format="pdf")
-
-
-def svg_to_png(svg: str, width: float, height: float) -> bytes:
-    """Return a picture of this size in px as a PNG at twice the resolution.
-
-    The size is rounded, because for a fractional size Typst drops a row of pixels in the middle.
-    """
-    import typst
-
-    inputs = _inputs(svg, round(width), round(height))
-    return typst.compile(_PAGE, sys_inputs=inputs, format="png", ppi=_PIXELS_PER_INCH)
-
-
-def _inputs(svg: str, width: float, height: float) -> dict[str, str]:
-    _warn_of_missing_letters(svg)
-    size = {"width": width, "height": height}
-    return {"svg": svg, **{side: str(px * _POINTS_PER_PIXEL) for side, px in size.items()}}
+    _warn_of_missing_letters(figure.svg)
+    size = {"width": figure.width, "height": figure.height}
+    if kind == "png":
+        size = {side: round(px) for side, px in size.items()}
+    inputs = {side: str(px * _POINTS_PER_PIXEL) for side, px in size.items()}
+    inputs["svg"] = figure.svg
+    return typst.compile(_PAGE, sys_inputs=inputs, format=kind, ppi=_PIXELS_PER_INCH)
 
 
 def _warn_of_missing_letters(svg: str) -> None:
@@ -112,13 +104,11 @@ def _warn_of_missing_letters(svg: str) -> None:
                 "the picture has Chinese or Korean letters, and this machine has none of the fonts "
                 f"{', '.join(WIDE_FONTS)}: install one, such as Debian's fonts-noto-cjk, or use "
                 "the SVG, whose letters the reader's machine draws",
-                stacklevel=4,
+                stacklevel=3,
             )
 
 
-# --- figure annotations ------------------------------------------------------------------------
-#
-# Annotate a finished picture with a title, or with outlines around nodes.
+# --- Annotate a finished picture with a title, or with outlines around nodes ----------------------
 
 
 _SVG = "http://www.w3.org/2000/svg"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -63,30 +63,23 @@ class BuildRecipe:
             return mod
         legal = cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
         with target:
-            return _SCHEDULES[self.kind](self, tvm.transform.Sequential(legal)(mod))
+            mod = tvm.transform.Sequential(legal)(mod)
+            if self.kind == "dlight":
+                return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
+            return self._tuned(mod) if self.kind == "tuned" else mod
+
+    def _tuned(self, mod: ir.IRModule) -> ir.IRModule:
+        files = ("database_workload.json", "database_tuning_record.json")
+        if missing := [name for name in files if not Path(self.database, name).is_file()]:
+            raise RunError(
+                f"{self.database!r} has no {missing[0]}: give the work_dir of "
+                "tvm.s_tir.meta_schedule's tuning"
+            )
+        with ms.database.JSONDatabase(work_dir=self.database, allow_missing=False):
+            return relax.transform.MetaScheduleApplyDatabase()(mod)
 
 
-def _dlight(_: BuildRecipe, mod: ir.IRModule) -> ir.IRModule:
-    return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
-
-
-def _tuned(recipe: BuildRecipe, mod: ir.IRModule) -> ir.IRModule:
-    files = ("database_workload.json", "database_tuning_record.json")
-    if missing := [name for name in files if not Path(recipe.database, name).is_file()]:
-        raise RunError(
-            f"{recipe.database!r} has no {missing[0]}: give the work_dir of "
-            "tvm.s_tir.meta_schedule's tuning"
-        )
-    with ms.database.JSONDatabase(work_dir=recipe.database, allow_missing=False):
-        return relax.transform.MetaScheduleApplyDatabase()(mod)
-
-
-_SCHEDULES: Mapping[str, Callable[[BuildRecipe, ir.IRModule], ir.IRModule]] = {
-    "default": lambda _, mod: mod,
-    "dlight": _dlight,
-    "tuned": _tuned,
-}
-BUILDS = (PLAIN, *_SCHEDULES)
+BUILDS = (PLAIN, "default", "dlight", "tuned")
 """The kinds of builds."""
 AS_IT_IS = BuildRecipe()
 """No optimisation."""
@@ -266,9 +259,7 @@ def _nbytes(tensor: tvm.runtime.Tensor) -> int:
 tvm.register_global_func(_CONSTANT, _constants.__getitem__, override=True)
 
 
-# --- nodes of prim func ------------------------------------------------------------------------
-#
-# Name the nodes of a module that became a PrimFunc, for the error of one that cannot be built.
+# --- The nodes that became a PrimFunc, for the error of one that cannot be built ------------------
 
 
 _MOST_NODES = 3

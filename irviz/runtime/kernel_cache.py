@@ -429,8 +429,15 @@ def say_if_none_are_kept() -> None:
             say_not_kept("compiled kernels", failure)
 
 
-def sealed(contents: bytes) -> int:
-    """Return a descriptor of a file in memory that nobody can change; raise OSError."""
+@contextlib.contextmanager
+def path_with(contents: bytes) -> Iterator[str]:
+    """Yield a path of a file with these contents that no other user can change; raise OSError."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "library")
+            path.write_bytes(contents)
+            yield str(path)
+        return
     import fcntl  # which Windows has not
 
     descriptor = os.memfd_create("irviz", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -439,32 +446,11 @@ def sealed(contents: bytes) -> int:
             file.write(contents)
         seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-    except BaseException:
+        # a path that no library had: to dlopen, what has an equal path is the same library
+        steps = f"{next(_numbers):b}".replace("0", "./").replace("1", ".//")
+        yield f"/proc/self/fd/{steps}{descriptor}"
+    finally:
         os.close(descriptor)
-        raise
-    return descriptor
-
-
-def path_of(descriptor: int) -> str:
-    """Return a new path of an open file: to dlopen, what has an equal path is the same library."""
-    steps = f"{next(_numbers):b}".replace("0", "./").replace("1", ".//")
-    return f"/proc/self/fd/{steps}{descriptor}"
-
-
-@contextlib.contextmanager
-def path_with(contents: bytes) -> Iterator[str]:
-    """Yield a path of a file with these contents that no other user can change; raise OSError."""
-    if hasattr(os, "memfd_create"):
-        descriptor = sealed(contents)
-        try:
-            yield path_of(descriptor)
-        finally:
-            os.close(descriptor)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "library")
-            path.write_bytes(contents)
-            yield str(path)
 
 
 def _folder() -> Path | None:

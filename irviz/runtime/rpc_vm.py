@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 from tvm import ir, relax, rpc
+from tvm.support import cc
 
 from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.module_functions import relax_functions
@@ -205,7 +205,7 @@ def _external(mod: ir.IRModule) -> list[str]:
 def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
     """Build a module and load it on the server; no file is left behind on either machine."""
     target = tvm_target(where.target)
-    is_linked = architecture(where.target) == architecture() and _has_compiler()
+    is_linked = architecture(where.target) == architecture() and cc.get_cc() is not None
     name = f"irviz{next(link.files)}.{'so' if is_linked else 'tar'}"
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
         path = Path(folder, name)
@@ -236,15 +236,11 @@ def _load_error(remote: RemoteAddress, where: RunTarget, is_linked: bool) -> str
             "machine (give its target, such as 'llvm -mtriple=aarch64-linux-gnu'), or run another "
             f"version of TVM than {tvm.__version__}"
         )
-    here_ = "" if _has_compiler() else " (or here, for a machine of the same kind)"
+    here_ = "" if cc.get_cc() else " (or here, for a machine of the same kind)"
     return (
         f"{remote} could not link the module, which was built for {architecture(where.target)}: "
         f"it needs a C++ compiler{here_}, and to be such a machine"
     )
-
-
-def _has_compiler() -> bool:
-    return any(map(shutil.which, ("g++", "gcc", "clang++", "clang", "c++", "cc")))
 
 
 def _remove(link: Connection, names: Sequence[str]) -> None:

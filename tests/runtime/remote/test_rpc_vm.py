@@ -3,7 +3,6 @@
 """The same run on another machine, through TVM's own RPC server; what may go wrong with that."""
 
 import re
-import shutil
 import tempfile
 import threading
 
@@ -13,6 +12,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
+from tvm.support import cc
 
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MyModule
@@ -163,7 +163,7 @@ def test_no_file_is_left_behind(server, tmp_path, monkeypatch):
 
 def test_without_a_compiler_here_the_server_links(server, monkeypatch):
     local = run(MyModule, inputs=GIVEN)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(cc, "get_cc", lambda: None)
     same(run(MyModule, inputs=GIVEN, config=here(server.device)), local)
     assert server.files() == []
 

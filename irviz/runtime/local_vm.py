@@ -266,9 +266,7 @@ def stack_cases(outputs: Sequence[Sequence[Array]]) -> tuple[Array, ...]:
     return tuple(map(np.stack, columns))
 
 
-# --- filled memory -----------------------------------------------------------------------------
-#
-# Fill new memory, so that a read of unwritten memory is noticed, and gives the same each time.
+# --- Fill new memory, so that reads of unwritten memory are noticed, and always give the same -----
 
 
 PERTURB = -6

@@ -265,9 +265,7 @@ def _plot(
             axes.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
 
 
-# --- heat map cells ----------------------------------------------------------------------------
-#
-# The cells of a heat map: a slice of an array, folded or reduced to the largest numbers.
+# --- The cells of a heat map: a slice of an array, folded or reduced to the largest numbers -------
 
 
 Array = NDArray[np.generic]
@@ -480,9 +478,7 @@ def _is_image(height: int, width: int, least: int = _MIN_SIDE) -> bool:
     return short >= least and long <= _MOST_ASPECT * short
 
 
-# --- image strip -------------------------------------------------------------------------------
-#
-# Image strips: the images of a tensor side by side.
+# --- Image strips: the images of a tensor side by side --------------------------------------------
 
 
 MAX_IMAGES, _MAX_KERNELS = 16, 64

@@ -489,9 +489,7 @@ def _shares(span: _Span, count: int) -> list[_Span]:
     return [(top + each * index, top + each * (index + 1)) for index in range(count)]
 
 
-# --- folding -----------------------------------------------------------------------------------
-#
-# Which rows are shown, and which are only counted.
+# --- Which rows are shown, and which are only counted ---------------------------------------------
 
 
 def folded(sides: SideBySide, folding: Folding = USUAL) -> Iterator[Slot]:

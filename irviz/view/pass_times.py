@@ -191,9 +191,7 @@ def _event(phase: str, name: str, **fields: object) -> Mapping[str, object]:
     return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": 0, **fields}
 
 
-# --- flame graph -------------------------------------------------------------------------------
-#
-# The flame graph of passes: a bar for each, as wide as its time, below that of its caller.
+# --- The flame graph of passes: a bar for each, as wide as its time, below that of its caller -----
 
 
 _WIDTH, _MARGIN, _TOP, _ROW, _GAP = 1180.0, 12.0, 44.0, 24.0, 2.0

@@ -215,9 +215,7 @@ def px(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-# --- bidi escapes ------------------------------------------------------------------------------
-#
-# Escape bidirectional control characters, so that text is shown in the order of its characters.
+# --- Escape bidirectional control characters: text is shown in the order of its characters --------
 
 
 _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

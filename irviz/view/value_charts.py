@@ -65,9 +65,7 @@ def draw_chart(
     return heat_map(array, theme, index=index, title=title)
 
 
-# --- histogram ---------------------------------------------------------------------------------
-#
-# Histograms of the numbers of an array.
+# --- Histograms of the numbers of an array --------------------------------------------------------
 
 
 _LEFT, _HEIGHT, _TICKS = 58.0, 140.0, 24.0

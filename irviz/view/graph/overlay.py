@@ -122,9 +122,7 @@ def _flag_row_width(overlay: Overlay) -> float:
     return _FLAG_WIDTH + svg.text_width(overlay.flag, node_labels.NOTE_SIZE)
 
 
-# --- node markers ------------------------------------------------------------------------------
-#
-# Markers on nodes and clusters: the buttons that expand and collapse them, and warnings.
+# --- Markers on nodes and clusters: the buttons that expand and collapse them, and warnings -------
 
 
 TOGGLE_RADIUS = 8.0

@@ -309,9 +309,7 @@ def _split(curve: tuple[Point, ...], t: float) -> tuple[tuple[Point, ...], tuple
     return tuple(left), tuple(reversed(right))
 
 
-# --- fitted frames -----------------------------------------------------------------------------
-#
-# Frames of one stage in a layout of several: each ends where the stage's own contents do.
+# --- Frames of one stage in a layout of several: each ends where the stage's own contents do ------
 
 
 FrameContents = Mapping[int, Sequence[Rect | int]]
@@ -384,9 +382,7 @@ def _extent(parts: Iterable[Rect | int], frames: Mapping[str, ClusterFrame], wit
     )
 
 
-# --- placed diff -------------------------------------------------------------------------------
-#
-# The graphs before and after in one layout, with what became of nodes and edges.
+# --- The graphs before and after in one layout, with what became of nodes and edges ---------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from typing import NamedTuple, TypeVar, get_args
 
@@ -33,7 +33,7 @@ from irviz.runtime.module_serialization import (
     pack_module,
     python_callees,
 )
-from irviz.runtime.run_config import RunConfig, check_limits
+from irviz.runtime.run_config import RunConfig, RunTarget, check_limits
 from irviz.runtime.run_jobs import (
     BUDGET,
     ROUNDS,
@@ -94,12 +94,12 @@ def run(
         InputError: The inputs do not fit the function; TypeMismatchError for shape or dtype.
     """
     inputs, config = inputs or CallInputs(), config or RunConfig()
-    is_prim = _is_prim_func(mod, function)
+    call = _prepare(mod, function, inputs, config)
+    callee, is_prim = call.callee, call.callee.written is not None
     if is_prim and trace is not None:
         raise InputError(
             f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
-    callee, call = _prepare(mod, function, inputs, config)
     _check_case(len(call.cases), trace.case if trace else 0)
     if trace is not None and config.where.remote is not None:
         raise InputError(
@@ -149,37 +149,29 @@ def measure(
     work, by_key, made = [], {}, dict[str, list[Argument]]()
     for mod, name in zip(mods, labels, strict=True):
         try:
-            callee, call = _prepare(mod, function, inputs, config)
+            call = _prepare(mod, function, inputs, config)
             _check_case(len(call.cases), case)
         except ValueError as failure:
             raise type(failure)(f"{name}: {failure}") from None
         arguments = call.cases[case]
         if call.parameters:  # PrimFuncs with the same ones share arguments, which are sent once
             arguments = made.setdefault(call.parameters, arguments)
-        work.append(TimedCall(callee, arguments, name))
-        by_key[callee.key] = call.module
+        work.append(TimedCall(call.callee, arguments, name))
+        by_key[call.callee.key] = call.module
     timing = partial(time_in_turn, work, rounds=rounds, budget=seconds)
     return perform(timing, by_key, function, config, on_progress)
 
 
 def _prepare(
     mod: ir.IRModule, function: str, inputs: CallInputs | Cases, config: RunConfig
-) -> tuple[CalledFunction, PreparedCall]:
-    if not _is_prim_func(mod, function):
-        callee = CalledFunction(module_key(mod), function, config.where)
-        cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
-        check_cache_maker(mod, cases)
-        return callee, PreparedCall(mod, cases)
-    if isinstance(inputs, Cases):
-        by_name = dict(zip(parameter_types(mod[function]), inputs[0], strict=True))
-        inputs = CallInputs(by_name)
-    call = prim_func_call(mod, function, inputs.inputs, inputs.sizes, inputs.seed)
-    key = f"{module_key(mod)}, {function}"
-    return CalledFunction(key, function, config.where, call.written), call
-
-
-def _is_prim_func(mod: ir.IRModule, function: str) -> bool:
-    return isinstance(function_named(mod, function), tirx.PrimFunc)
+) -> PreparedCall:
+    if isinstance(function_named(mod, function), tirx.PrimFunc):
+        if isinstance(inputs, Cases):
+            inputs = CallInputs(dict(zip(parameter_types(mod[function]), inputs[0], strict=True)))
+        return prim_func_call(mod, function, inputs, config.where)
+    cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
+    check_cache_maker(mod, cases)
+    return PreparedCall(CalledFunction(module_key(mod), function, config.where), mod, cases)
 
 
 def _check_case(cases: int, case: int) -> None:
@@ -191,22 +183,19 @@ def _check_case(cases: int, case: int) -> None:
 
 
 class PreparedCall(NamedTuple):
-    """The module that a call of a function needs, and the arguments of each case.
+    """A call of a function: the module that it needs, and the arguments of each case.
 
-    `written` are the indices of the arguments that a PrimFunc writes, None for a Relax function.
     `parameters` are the names and types of a PrimFunc's parameters as text: calls with equal ones
     may share their arguments.
     """
 
+    callee: CalledFunction
     module: ir.IRModule
     cases: Cases
-    written: tuple[int, ...] | None = None
     parameters: str = ""
 
 
-def prim_func_call(
-    mod: ir.IRModule, name: str, inputs: Inputs, sizes: Mapping[str, int], seed: int
-) -> PreparedCall:
+def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarget) -> PreparedCall:
     """Return a call of a PrimFunc alone, for one case.
 
     Inputs are matched by its parameters' names; other buffers, including those it writes, get
@@ -223,12 +212,14 @@ def prim_func_call(
     pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
     if pointers:
         raise InputError(f"{pointers[0]!r} of {name!r} is a pointer to memory of unknown size")
-    plan = plan_inputs(function, own_inputs(function, inputs), {}, seed=seed, sizes=sizes)
+    inputs = own_inputs(function, call.inputs)
+    plan = plan_inputs(function, inputs, {}, seed=call.seed, sizes=call.sizes)
     if plan.cases > 1:
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
-    written = written_parameters(function)
-    return PreparedCall(with_callees(mod, name), plan.argument_lists(), written, parameters)
+    key, written = f"{module_key(mod)}, {name}", written_parameters(function)
+    callee = CalledFunction(key, name, where, written)
+    return PreparedCall(callee, with_callees(mod, name), plan.argument_lists(), parameters)
 
 
 def gpu_threads(function: tirx.PrimFunc) -> list[str]:
@@ -310,7 +301,6 @@ def with_callees(mod: ir.IRModule, name: str) -> ir.IRModule:
 Result = TypeVar("Result")
 
 _MOST_MODULES = 64
-_keys: OrderedDict[ir.IRModule, object] = OrderedDict()
 _sent: OrderedDict[str, object] = OrderedDict()
 """The keys of modules that were sent to the worker, which may have been replaced since."""
 _numbers = count()
@@ -323,9 +313,10 @@ def forget_kernels() -> None:
     kernel_cache.forget_kernels()
 
 
-def module_key(mod: ir.IRModule) -> str:
+@lru_cache(maxsize=_MOST_MODULES)
+def module_key(_: ir.IRModule) -> str:
     """Return the key that stands for this module object in messages to the worker."""
-    return remembered(_keys, mod, lambda: f"module {next(_numbers)}", _MOST_MODULES)
+    return f"module {next(_numbers)}"
 
 
 def perform(

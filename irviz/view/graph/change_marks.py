@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
 from irviz.model.diff.stage_graphs import SideGraph
-from irviz.model.graph.graph import INPUT_KINDS, Node, NodeId
+from irviz.model.graph.graph import INPUT_KINDS, NodeId
 from irviz.view import svg_primitives as svg
 from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
 from irviz.view.svg_primitives import Point, Rect, Size
@@ -91,10 +91,24 @@ class SideChanges(NamedTuple):
 def draw_marks(
     parent: ElementTree.Element, scene: SceneGeometry, changes: SideChanges, theme: Theme
 ) -> None:
-    """Draw the marks of all nodes."""
+    """Draw the marks: inside of nodes at their left sides, or below parameters and constants."""
     for one, mark in changes.nodes.marks.items():
-        node, rect = scene.graph[one], scene.shapes[one]
-        draw_mark(parent, node, rect, mark, theme, scene.outward, changes.contents.get(one))
+        node, rect, colour = scene.graph[one], scene.shapes[one], theme.changes[mark.kind]
+        group = svg.add(parent, "g", f"change {mark.kind}", data_node=one)
+        svg.add_tooltip(group, mark.tooltip or mark.text)
+        lines: dict[str, str | float] = {"fill": "none", "stroke": colour, "stroke_width": 2.4}
+        if mark.kind == "removed":
+            lines["stroke_dasharray"] = "6 3"
+        add_shape(group, node_style(node).shape, rect, **lines)
+        size = _pill_size(mark.text)
+        x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
+        if node.kind in INPUT_KINDS:
+            below = size.height / 2 - 6
+            x, y = rect.centre[0], rect.top - below if scene.outward > 0 else rect.bottom + below
+        elif one in changes.contents:  # it fills a frame
+            y = rect.top + _GAP + size.height / 2
+            _add_lines(group, changes.contents[one], rect, theme)
+        _draw_pill(group, (x, y), mark.text, colour, theme)
 
 
 def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
@@ -106,19 +120,19 @@ def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
 def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
     """Return the marks of the drawn nodes of the earlier or the later stage."""
     found: dict[NodeId, ChangeMark] = {}
-    counts: dict[NodeId, Counter[str]] = {}  # of the nodes by their sign, "" for unchanged ones
+    counts: dict[NodeId, Counter[str]] = {}  # of the changed nodes by their sign
     for diff in diffs:
         mine, kind = diff.before if is_before else diff.after, _kind(diff)
         for one in mine:
             shown = side.shown.get(one)
             if shown is None:  # a weight that nothing uses
                 continue
-            counts.setdefault(shown, Counter())[_sign(diff, kind)] += 1
+            counts.setdefault(shown, Counter()).update([_sign(diff, kind)] if kind else [])
             is_whole = len(mine) == 1 if kind != "fused" else shown in side.frames or len(mine) == 1
             if kind and shown == one and is_whole:
                 found[shown] = _mark(diff, kind)
-    for shown, count in counts.items():
-        if shown not in side.graph.index or shown in found or not (changed := +_without(count)):
+    for shown, changed in counts.items():
+        if shown not in side.graph.index or shown in found or not changed:
             continue
         if side.shown.get(shown) != shown:  # a group
             signs = [f"{sign}{changed[sign]}" for sign in LEGEND if sign in changed]
@@ -128,12 +142,8 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
             word = "split" if _SPLIT_SIGN in changed else kind
             text = " ".join(signs if len(signs) > 1 else [*signs, word])
             found[shown] = ChangeMark(kind, text, "Inside: " + ", ".join(words))
-    unchanged = frozenset(one for one, count in counts.items() if not _without(count))
+    unchanged = frozenset(one for one, changed in counts.items() if not changed)
     return SideMarks(found, unchanged)
-
-
-def _without(count: Counter[str]) -> Counter[str]:
-    return Counter({sign: number for sign, number in count.items() if sign})
 
 
 def _kind(diff: NodeDiff) -> str:
@@ -148,7 +158,7 @@ def _kind(diff: NodeDiff) -> str:
 
 def _sign(diff: NodeDiff, kind: str) -> str:
     is_split = kind == "fused" and len(diff.before) < len(diff.after)
-    return _SPLIT_SIGN if is_split else _SIGNS.get(kind, "")
+    return _SPLIT_SIGN if is_split else _SIGNS[kind]
 
 
 def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
@@ -180,38 +190,6 @@ def signs_of(mark: ChangeMark) -> list[str]:
 def reserved_width(mark: ChangeMark) -> float:
     """Return the width that a mark takes at the side of a node's texts."""
     return _pill_size(mark.text).width + _SPARE
-
-
-def draw_mark(
-    parent: ElementTree.Element,
-    node: Node,
-    rect: Rect,
-    mark: ChangeMark,
-    theme: Theme,
-    outward: float,
-    contents: str | None = None,
-) -> None:
-    """Draw a mark: inside of a node at its left side, or below a parameter or constant.
-
-    Args:
-        contents: What a node that fills a frame was made of, or became; None for other nodes.
-    """
-    colour = theme.changes[mark.kind]
-    group = svg.add(parent, "g", f"change {mark.kind}", data_node=node.id)
-    svg.add_tooltip(group, mark.tooltip or mark.text)
-    lines: dict[str, str | float] = {"fill": "none", "stroke": colour, "stroke_width": 2.4}
-    if mark.kind == "removed":
-        lines["stroke_dasharray"] = "6 3"
-    add_shape(group, node_style(node).shape, rect, **lines)
-    size = _pill_size(mark.text)
-    x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
-    if node.kind in INPUT_KINDS:
-        below = size.height / 2 - 6
-        x, y = rect.centre[0], rect.top - below if outward > 0 else rect.bottom + below
-    elif contents is not None:
-        y = rect.top + _GAP + size.height / 2
-        _add_lines(group, contents, rect, theme)
-    _draw_pill(group, (x, y), mark.text, colour, theme)
 
 
 def draw_sign(parent: ElementTree.Element, sign: str, corner: Point, theme: Theme) -> Size:

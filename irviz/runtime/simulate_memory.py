@@ -218,10 +218,9 @@ class Allocations:
             name = callee_name(call.args[0]) or name
         self._count()
         self._memory.step(name or str(call.op), self._node(var, frame))
-        result = _outside(call.ty, frame.extents)
-        if not isinstance(called, tirx.PrimFunc) and _has_tensor(result):
+        if not isinstance(called, tirx.PrimFunc) and tensor_types(call.ty):
             self._uncounted[name] = None
-        return result
+        return _outside(call.ty, frame.extents)
 
     def _enter(
         self,
@@ -259,8 +258,7 @@ class Allocations:
                 "allocates: TVM plans it so, and a run that reaches it crashes"
             ] = None
             storage = self._memory.storage(size)
-        node = self._node(var, frame)
-        label = self._path(var, frame) if node is None else frame.path + str(self._own(var, frame))
+        label, node = self._path(var, frame), self._node(var, frame)
         return TensorInfo(self._memory.buffer(label, node, size, storage), shape)
 
     def _either(self, value: relax.If, frame: _Frame) -> Held:
@@ -319,12 +317,6 @@ def _outside(type_: ir.Type | None, extents: ShapeEvaluator) -> Held:
             return tuple(_outside(each, extents) for each in type_.fields)
         case _:
             return None
-
-
-def _has_tensor(thing: Held) -> bool:
-    if isinstance(thing, tuple):
-        return any(map(_has_tensor, thing))
-    return isinstance(thing, TensorInfo)
 
 
 def _given(type_: ir.Type, extents: ShapeEvaluator) -> int:

@@ -57,11 +57,9 @@ def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
                     "number"
                 )
             return value if isinstance(value, int) else number.item()
-        case relax.AnyType() if isinstance(value, list | tuple | ShapeValue):
-            if isinstance(value, ShapeValue):
-                return value
+        case relax.AnyType() if isinstance(value, list | tuple):
             return tuple(as_argument(f"{name}[{i}]", item, type_) for i, item in enumerate(value))
-        case relax.AnyType() if isinstance(value, int | float):
+        case relax.AnyType() if isinstance(value, int | float | ShapeValue):
             return value
         case _:
             return as_array(name, value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +21,7 @@ from tvm.s_tir import meta_schedule as ms
 from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.symbolic_shapes import nbytes
 from irviz.model.graph.graph import Node
 from irviz.runtime.kernel_cache import KernelError, can_be_kept, compiled, is_closed
 from irviz.units import first_names
@@ -180,7 +180,10 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the PrimFuncs that call nothing by name, and that only Relax functions call."""
     own = {gvar: one for gvar, one in mod.functions.items() if isinstance(one, tirx.PrimFunc)}
-    named, others = _texts(mod), [gvar for gvar in own if not is_closed(own[gvar])]
+    named: set[str] = set()  # texts, which may be names that are called
+    for function in mod.functions.values():
+        tvm_ffi.structural_walk(function, (ir.StringImm, lambda one: named.add(str(one.value))))
+    others = [gvar for gvar in own if not is_closed(own[gvar])]
     waiting, reached = list(others), set(others)
     while waiting:
         callees: list[ir.GlobalVar] = []
@@ -193,14 +196,6 @@ def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
         for gvar, one in own.items()
         if gvar not in reached and not {gvar.name_hint, _symbol(one)} & named
     }
-
-
-def _texts(mod: ir.IRModule) -> set[str]:
-    """Return the texts in a module, which may be names that are called."""
-    found: set[str] = set()
-    for function in mod.functions.values():
-        tvm_ffi.structural_walk(function, (ir.StringImm, lambda one: found.add(str(one.value))))
-    return found
 
 
 def _with_new_names(function: ir.Expr, names: Mapping[str, str]) -> ir.Expr:
@@ -230,7 +225,9 @@ def _with_large_constants_by_number(function: ir.Expr, numbers: list[int]) -> ir
 
     def replaced(constant: ir.GenericConst) -> ir.Expr:
         tensor = constant.value
-        if not isinstance(tensor, tvm.runtime.Tensor) or _nbytes(tensor) < _LARGE_BYTES:
+        if not isinstance(tensor, tvm.runtime.Tensor):
+            return constant
+        if nbytes(tuple(map(int, tensor.shape)), tensor.dtype) < _LARGE_BYTES:
             return constant
         address = tensor.__chandle__()
         if address not in asked:
@@ -249,11 +246,6 @@ def _with_large_constants_by_number(function: ir.Expr, numbers: list[int]) -> ir
     first = relax.BindingBlock([binding for _, binding in asked.values()])
     body = relax.SeqExpr([first, *body.blocks], body.body)
     return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
-
-
-def _nbytes(tensor: tvm.runtime.Tensor) -> int:
-    bits = int(tensor.dtype.bits * tensor.dtype.lanes)
-    return math.prod(map(int, tensor.shape)) * (bits + 7) // 8
 
 
 tvm.register_global_func(_CONSTANT, _constants.__getitem__, override=True)

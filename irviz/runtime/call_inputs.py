@@ -138,11 +138,9 @@ def synthetic_bytes(name: str, type_: ir.Type, dims: Mapping[str, int]) -> int:
     is_known = type_dims(type_) is not None or is_number
     dtype = str(type_.dtype) if is_number else _dtype(type_)
     if not is_known or not (dtype in _DTYPES or dtype.startswith("float8_")):
-        is_state = isinstance(type_, relax.AnyType)
+        maker = _MAKER if isinstance(type_, relax.AnyType) else ""
         raise InputError(
-            f"no value can be created for {name}: {type_label(type_)}; give one in inputs{_MAKER}"
-            if is_state
-            else f"no value can be created for {name}: {type_label(type_)}; give one in inputs"
+            f"no value can be created for {name}: {type_label(type_)}; give one in inputs{maker}"
         )
     if is_number:
         return 8

@@ -102,8 +102,11 @@ class LocalModule:
         nothing of the module is run here, and it is refused if building it would.
         """
         with _building(what):
-            if is_confined:
-                _check_confined(mod, recipe)
+            if is_confined and (reason := why_not_confined(mod, recipe.kind)):
+                raise RunError(
+                    f"{reason}, so it is not built for the sandbox: if you trust where the file "
+                    "comes from, open it with trust=True, or go on with session.trust()"
+                )
             register_framework_functions(called_names(mod))
             device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
             goal = tvm_target(target)
@@ -190,14 +193,6 @@ class LocalModule:
             for name, symbol in self.symbols.items():
                 words = words.replace(symbol, name)
             raise RunError(words) from failure.__cause__
-
-
-def _check_confined(mod: ir.IRModule, recipe: BuildRecipe) -> None:
-    if reason := why_not_confined(mod, recipe.kind):
-        raise RunError(
-            f"{reason}, so it is not built for the sandbox: if you trust where the file comes "
-            "from, open it with trust=True, or go on with session.trust()"
-        )
 
 
 def _building(what: str) -> contextlib.AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -182,24 +183,19 @@ def remote_module(
 
 def _check_callees(link: Connection, mod: ir.IRModule) -> None:
     """Raise RunError for a function that is called by name and not registered on the server."""
-    for name in dict.fromkeys([*python_callees(mod), *_external(mod)]):
+    called: dict[str, None] = {}
+    for name in relax_functions(mod):
+        tvm_ffi.structural_walk(
+            mod[name], (relax.ExternFunc, lambda one: called.setdefault(str(one.global_symbol)))
+        )
+    own = {gvar.name_hint for gvar in mod.functions}
+    for name in dict.fromkeys([*python_callees(mod), *(one for one in called if one not in own)]):
         if not link.has(name):
             raise RunError(
                 f"{name!r} is not registered at {link.remote}, and Python functions cannot be "
                 "sent there: let the server register it (server_init_callback of "
                 "tvm.rpc.Server), or swap it for a PrimFunc"
             )
-
-
-def _external(mod: ir.IRModule) -> list[str]:
-    """Return the names that Relax functions call and that the module does not define."""
-    names: dict[str, None] = {}
-    for name in relax_functions(mod):
-        tvm_ffi.structural_walk(
-            mod[name], (relax.ExternFunc, lambda one: names.setdefault(str(one.global_symbol)))
-        )
-    own = {gvar.name_hint for gvar in mod.functions}
-    return [name for name in names if name not in own]
 
 
 def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
@@ -226,7 +222,9 @@ def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tv
             _load_error(link.remote, where, is_linked) + f" ({error_summary(failure)})"
         ) from None
     finally:
-        _remove(link, [name] if is_linked else [name, f"{name}.so"])
+        for file in [name] if is_linked else [name, f"{name}.so"]:
+            if link.is_known:  # there still is a server
+                link.request("removing the file", partial(link.session.remove, file))
 
 
 def _load_error(remote: RemoteAddress, where: RunTarget, is_linked: bool) -> str:
@@ -241,13 +239,6 @@ def _load_error(remote: RemoteAddress, where: RunTarget, is_linked: bool) -> str
         f"{remote} could not link the module, which was built for {architecture(where.target)}: "
         f"it needs a C++ compiler{here_}, and to be such a machine"
     )
-
-
-def _remove(link: Connection, names: Sequence[str]) -> None:
-    """Remove files there, where there still is a server."""
-    if link.is_known:
-        for name in names:
-            link.request("removing the file", lambda name=name: link.session.remove(name))  # type: ignore[misc]
 
 
 # --- Connections to TVM's RPC servers: opened, kept, and opened again when they are lost ---------

@@ -97,13 +97,10 @@ _SPECIALS = (
 def usual_samples(
     mod: ir.IRModule, function: str, call: CallInputs, more: Sequence[Mapping[str, int]] = ()
 ) -> list[Sample]:
-    """Return the arguments of a session for each choice of sizes; random ones suit their use.
+    """Return the arguments of a session for each choice of sizes, and for `more` of them by name.
 
-    Args:
-        more: More choices of sizes, by name.
-
-    Raises:
-        InputError: No choice of sizes fits; TypeMismatchError if values do not.
+    Random ones suit their use. Raises InputError if no choice fits, and TypeMismatchError if values
+    do not.
     """
     made: list[Sample] = []
     problem = InputError("")

@@ -242,36 +242,31 @@ def record_trace(
     `prepare` returns the call, and is not recorded itself. `untraced` is the time of the function
     without instrumentation, in seconds.
     """
-    first = _recorded(of, function, prepare, request)
+
+    def recorded(what: TraceRequest | None) -> _Recorder:
+        global _recorder
+        call = prepare()
+        recorder = _recorder = _Recorder(of, function, what)
+        recorder.last = time.perf_counter()
+        try:
+            call()
+        finally:
+            _recorder = None
+        return recorder
+
+    first = recorded(request)
     rounds: list[_Recorder] = []
     start = time.perf_counter()
     while not rounds or (
         len(rounds) < _MOST_ROUNDS and time.perf_counter() - start < _SECONDS and not request.kept
     ):
-        rounds.append(_recorded(of, function, prepare, None))
+        rounds.append(recorded(None))
     visits = {
         node: NodeVisit(value, _median(node, rounds), first.counts[node])
         for node, value in first.values.items()
     }
     total = sum(visit.seconds or 0.0 for visit in visits.values())
     return Trace(function, visits, total, untraced, first.overhead, request.case)
-
-
-def _recorded(
-    of: Instrumented,
-    function: str,
-    prepare: Callable[[], Callable[[], object]],
-    request: TraceRequest | None,
-) -> _Recorder:
-    global _recorder
-    call = prepare()
-    recorder = _recorder = _Recorder(of, function, request)
-    recorder.last = time.perf_counter()
-    try:
-        call()
-    finally:
-        _recorder = None
-    return recorder
 
 
 def _median(node: NodeId, rounds: Sequence[_Recorder]) -> float | None:

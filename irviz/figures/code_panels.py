@@ -14,6 +14,7 @@ from irviz.errors import NotFoundError
 from irviz.figures.figure_declarations import say
 from irviz.ir.module_to_numpy import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
+from irviz.model.diff.diff_result import FunctionText
 from irviz.model.graph.graph import CALL_AND_OPERATOR_KINDS, Graph, NodeKind, RegionKind
 from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
@@ -45,12 +46,15 @@ def function_lines(script: Script, function: str, hide: Sequence[str]) -> list[s
     Raises:
         NotFoundError: The module has no such function.
     """
+    return without_lines([brief(line) for line in _text(script, function).lines], hide)
+
+
+def _text(script: Script, function: str) -> FunctionText:
     texts = function_texts(script)
     if function not in texts:
         known = ", ".join(map(repr, texts)) or "none"
         raise NotFoundError(f"the module has no function {function!r}; its functions are {known}")
-    lines = [brief(line) for line in texts[function].lines]
-    return without_lines(lines, hide)
+    return texts[function]
 
 
 def without_lines(lines: Sequence[str], hide: Sequence[str]) -> list[str]:
@@ -110,7 +114,6 @@ def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: in
     close(0)
     label = f"{say('function', language)} · tirx.PrimFunc"
     parts.append(Part(0, len(written) - 1, 0, None, label, 0, 0, "group"))
-    parts.sort(key=lambda part: part.depth)
     return Panel(*draw_function_parts(written, parts, theme))
 
 
@@ -139,7 +142,7 @@ def parts_panel(
     script: Script, graph: Graph, hide: Sequence[str], theme: Theme, width: int
 ) -> Panel:
     """Return the panel of the parts of a Relax function, with the fields that hold them."""
-    text = function_texts(script)[graph.function]
+    text = _text(script, graph.function)
     at_line = {line: node for node, line in text.nodes.items()}
     outputs = _block_outputs(text.lines)
     lines: list[str] = []
@@ -168,7 +171,8 @@ def parts_panel(
             made, framed = _signature(line, row, width)
         elif number in at_line and (found := _ASSIGNED.match(line)):
             node = graph[at_line[number]]
-            is_inner = node.id not in outputs and _in_block(graph, node.id)
+            region = None if node.region is None else graph.regions[node.region].kind
+            is_inner = node.id not in outputs and region is RegionKind.DATAFLOW_BLOCK
             kind = "relax.DataflowVar" if is_inner else "relax.Var"
             value = _VALUES.get(node.kind, "") if ".value" not in explained else ""
             labels = f".var: {kind}" if kind not in explained else "", value
@@ -187,7 +191,6 @@ def parts_panel(
     last = len(lines) - 1
     parts.append(Part(body, last, _HANGING - 1, None, ".body: relax.SeqExpr", body, 1, "group"))
     parts.append(Part(0, last, 0, None, "relax.Function", 0, 0, "group"))
-    parts.sort(key=lambda part: part.depth)
     return Panel(*draw_function_parts(lines, parts, theme))
 
 
@@ -237,11 +240,6 @@ def _block_outputs(lines: Sequence[str]) -> set[str]:
     return {name.strip() for one in found if one for name in one[1].split(",")}
 
 
-def _in_block(graph: Graph, node_id: str) -> bool:
-    region = graph[node_id].region
-    return region is not None and graph.regions[region].kind is RegionKind.DATAFLOW_BLOCK
-
-
 def code_panel(
     lines: Sequence[str], pairs: Sequence[Sequence[str]], theme: Theme, width: int
 ) -> Panel:
@@ -278,10 +276,7 @@ def numpy_panels(
     for name in functions:
         for side in sides:
             side += [""] if side else []
-        texts = function_texts(script)
-        if name not in texts:
-            raise NotFoundError(f"the module has no function {name!r}; it has {', '.join(texts)}")
-        tvmscript = texts[name].lines
+        tvmscript = _text(script, name).lines
         written = write_function(module, name, [])
         start = next(at for at, line in enumerate(tvmscript) if line.startswith("def "))
         origins = line_offsets(written, part_offsets(module[name], name, script))
@@ -354,6 +349,7 @@ def draw_function_parts(
     lines: Sequence[str], parts: Sequence[Part], theme: Theme
 ) -> tuple[ElementTree.Element, Size]:
     """Return a group with the drawn code and its frames, outer ones first, and its size."""
+    parts = sorted(parts, key=lambda part: part.depth)
     root, left = ElementTree.Element("g", {"class": "function-parts"}), _INSET
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
     rows = range(len(lines))

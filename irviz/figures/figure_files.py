@@ -73,7 +73,7 @@ def check_figures(figures: FigureList, names: Sequence[str] = ()) -> list[str]:
         found += [
             f"{file} is a figure that nothing declares: delete it"
             for file in sorted(figures.folder.glob("*.svg"))
-            if file.stem not in known and _MARK in _head(file)
+            if file.stem not in known and _MARK in file.read_bytes()[:_HEAD]
         ]
     return found
 
@@ -84,11 +84,6 @@ def _chosen(figures: FigureList, names: Sequence[str]) -> list[Declaration]:
         if name not in known:
             raise NotFoundError(f"there is no figure {name!r}; there are {', '.join(known)}")
     return [one for name, one in known.items() if name in names or not names]
-
-
-def _head(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(_HEAD)
 
 
 def _why(old: str, new: str) -> str:

@@ -42,7 +42,7 @@ _AROUND_ZERO = {
 assert _FURTHEST.keys() == _INFINITY.keys() == _AROUND_ZERO.keys() == set(THEMES)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ColourScale:
     """The colours of the numbers from `low` to `high`, which are None where no number is finite.
 
@@ -50,9 +50,9 @@ class ColourScale:
     of its colours at the number that is furthest from zero.
     """
 
-    low: float | None = None
-    high: float | None = None
-    stops: tuple[str, ...] = GREY
+    low: float | None
+    high: float | None
+    stops: tuple[str, ...]
     infinity: str
     is_around_zero: bool = False
 
@@ -90,16 +90,12 @@ def colour_scale(values: Numbers, theme: str, *, is_image: bool = False) -> Colo
     theme = "course" if theme == "page" else theme
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (None, None)
-    infinity = _INFINITY[theme]
     if low is not None and high is not None and low < 0 < high:
-        colours = _AROUND_ZERO[theme]
-        return ColourScale(
-            low=low, high=high, stops=colours, infinity=infinity, is_around_zero=True
-        )
+        return ColourScale(low, high, _AROUND_ZERO[theme], _INFINITY[theme], is_around_zero=True)
     if is_image:
-        return ColourScale(low=low, high=high, infinity=_INFINITY_IN_IMAGES)
+        return ColourScale(low, high, GREY, _INFINITY_IN_IMAGES)
     stops = (*get_theme(theme).tints, _FURTHEST[theme])
-    return ColourScale(low=low, high=high, stops=stops, infinity=infinity)
+    return ColourScale(low, high, stops, _INFINITY[theme])
 
 
 def is_dark(pixel: Pixels) -> bool:

@@ -17,7 +17,6 @@ from irviz.model.diff.align_loop_nests import (
     RowMark,
     Side,
     SideBySide,
-    listing,
     side_by_side,
 )
 from irviz.model.diff.diff_result import LoopNestDiff
@@ -102,11 +101,9 @@ def draw_loop_nest_diff(
     Unchanged rows are pale, and long runs of them are folded.
 
     Args:
-        parent: The element that the picture is added to.
         nests: The loop nests before and after; None for a function that is only on one side,
             which is drawn alone.
         diff: What became of the loop nest; None if one of the two is missing.
-        theme: The colours.
         max_width: The width at which rows are broken, their indentation included.
         folding: Which rows are only counted.
         say: Translates the words about rows.
@@ -145,14 +142,13 @@ def draw_loops(
             as `data-loop`.
         is_compared: Whether before and after are drawn side by side.
     """
-    colours, after = get_theme(theme), nests[1]
+    colours = get_theme(theme)
     picture = ElementTree.Element("g", transform=f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})")
+    sides = side_by_side(nests if is_compared else (None, nests[1]), diff)
     if not is_compared:
-        rows = listing(after) if after else []
-        sides = SideBySide(Side([]), Side(rows), [(None, at) for at in range(len(rows))], (), {})
-        drawn = _Picture(sides, colours, _ALONE_WIDTH, is_page=True).draw(picture)
-    else:
-        drawn = _Picture(side_by_side(nests, diff), colours, MAX_WIDTH, is_page=True).draw(picture)
+        sides.after.marks.clear()
+    width = MAX_WIDTH if is_compared else _ALONE_WIDTH
+    drawn = _Picture(sides, colours, width, is_page=True).draw(picture)
     for row in picture.iterfind("g/g"):
         kind, side, *_ = row.get("class", "").split()
         if kind == "row":

@@ -103,7 +103,10 @@ class _Painter:
         for note in (f"not drawn: {rest}" if rest else "", *notes):
             if note:
                 self.note(note)
-        self.legend()
+        width = draw_sign_legend(
+            self.picture, self.signs, (0.0, self.y + 6), self.theme, has_pale=self.has_pale
+        )
+        self._grow(width, 24.0)
         size = Size(self.width + 2 * _MARGIN, self.y + 2 * _MARGIN)
         for name, value in (("width", size.width), ("height", size.height)):
             self.root.set(name, svg.px(value))
@@ -158,7 +161,8 @@ class _Painter:
             self._overlay(diff)
             return
         size = Size(diff.union.layout.width, diff.union.layout.height)
-        arrow = self._arrow_size()
+        words = svg.text_width(svg.shorten(self.diff.transform), _TEXT_SIZE)
+        arrow = Size(max(ARROW.width, words), ARROW.height + 20)
         starts: tuple[Point, Point]
         if self.layout == "beside":
             right = size.width + arrow.width + 2 * _ARROW_GAP
@@ -211,10 +215,6 @@ class _Painter:
         svg.add_text(self.picture, text, at, _TITLE_SIZE, self.theme.text, "start", **style)
         self.width = max(self.width, at[0] + svg.text_width(text, _TITLE_SIZE))
 
-    def _arrow_size(self) -> Size:
-        width = max(ARROW.width, svg.text_width(svg.shorten(self.diff.transform), _TEXT_SIZE))
-        return Size(width, ARROW.height + 20)
-
     def _arrow(self, centre: Point) -> None:
         """Draw a fat arrow with the name of the transform."""
         x, y = centre
@@ -227,14 +227,6 @@ class _Painter:
             draw_fat_arrow(group, centre, self.theme.line, "below")
             place, anchor = (x + ARROW.height / 2 + 8, y + 4), "start"
         svg.add_text(group, text, place, _TEXT_SIZE, self.theme.text, anchor, font_weight="600")
-
-    def legend(self) -> None:
-        """Draw a legend of the signs that occur."""
-        corner = (0.0, self.y + 6)
-        width = draw_sign_legend(
-            self.picture, self.signs, corner, self.theme, has_pale=self.has_pale
-        )
-        self._grow(width, 24.0)
 
     def _grow(self, width: float, height: float) -> None:
         self.width, self.y = max(self.width, width), self.y + height

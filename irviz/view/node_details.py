@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -96,7 +96,7 @@ def node_html(
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
         facts.append(("arguments", escape("\n").join(text for _, text in sorted(arguments))))
-    facts.append(("used by", _joined(_users(graph, node, link)) or "nothing"))
+    facts.append(("used by", escape(", ").join(_users(graph, node, link)) or "nothing"))
     facts.append(("block", _block(graph, node)))
     if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
         facts.append(("layer", layers))
@@ -275,22 +275,15 @@ def _sized(link: Markup, type_label: str) -> Markup:
     return escape(" ").join([link, escape(size)]) if size != type_label else link
 
 
-def _joined(parts: Iterable[Markup]) -> Markup:
-    return escape(", ").join(parts)
-
-
-def _outer_blocks(graph: Graph, node: Node) -> str:
-    """Return the names of the blocks of a PrimFunc around one, innermost first."""
-    around = (graph.regions[index] for index in regions_around(graph.regions, node.region))
-    return ", in ".join(one.name for one in around if one.kind is RegionKind.OUTER_BLOCK)
-
-
 def _block(graph: Graph, node: Node) -> str:
+    """Return the block of bindings of a node, or the blocks around one of a PrimFunc."""
+    around = list(regions_around(graph.regions, node.region))
     if node.kind is NodeKind.BLOCK:
-        return _outer_blocks(graph, node) or "none: a PrimFunc has no blocks of bindings"
+        regions = [graph.regions[index] for index in around]
+        names = [one.name for one in regions if one.kind is RegionKind.OUTER_BLOCK]
+        return ", in ".join(names) or "none: a PrimFunc has no blocks of bindings"
     if node.region is None:
         return "none: a parameter" if node.kind is NodeKind.PARAM else "none: returned as it is"
-    around = list(regions_around(graph.regions, node.region))
     while len(around) > 1 and graph.regions[around[0]].kind in _FOLDED:
         del around[0]
     own, *outer = around

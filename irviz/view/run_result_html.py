@@ -388,19 +388,16 @@ def _stage_cells(row: StageTableRow) -> tuple[str, ...]:
     if row.result is None or row.comparison is None:
         return (row.stage, row.label, "", "", f"failed: {' '.join(row.error.split())}", "")
     right = "" if row.result.correct is None else f"{row.result.correct} of {row.result.cases}"
+    origin = row.result.origin
+    verdict = origin_summary(origin) if origin else comparison_summary(row.comparison)
     return (
         row.stage,
         row.label,
         right,
         f"{row.comparison.max_abs_diff:.1e}",
-        _verdict(row.result, row.comparison),
+        verdict.partition(",")[0],
         format_duration(row.result.seconds),
     )
-
-
-def _verdict(result: RunResult, comparison: Comparison) -> str:
-    summary = origin_summary(result.origin) if result.origin else comparison_summary(comparison)
-    return summary.partition(",")[0]
 
 
 @dataclass(frozen=True, repr=False)

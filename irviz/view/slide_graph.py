@@ -93,8 +93,8 @@ class GraphWords:
 def draw_graph_panel(
     graph: Graph,
     theme: Theme,
-    direction: str = "up",
-    words: GraphWords | None = None,
+    direction: str,
+    words: GraphWords,
     columns: int = 1,
 ) -> tuple[ElementTree.Element, Size]:
     """Return a group with the drawn graph, and its size.
@@ -106,7 +106,6 @@ def draw_graph_panel(
         DrawError: The graph cannot be broken so, or the layout took too long.
         UnknownNodeError: A named node does not exist.
     """
-    words = words or GraphWords()
     for name in (*words.callouts, *words.notes, *words.highlight):
         graph[name]
     parts = _columns(graph, columns)
@@ -364,7 +363,11 @@ class _Panel:
             scene.edges = [one for one in scene.edges if one[0] not in self.hidden]
             scene.used = {edge.source for edge, _ in scene.edges}
         picture = self.picture
-        draw_scene(picture, self.rest, scene, self.theme, overlay=_unflagged(self.words.overlay))
+        overlay = self.words.overlay
+        if overlay:  # its warnings would cover the frames of boxes
+            marks = {name: replace(one, is_flagged=False) for name, one in overlay.marks.items()}
+            overlay = replace(overlay, marks=marks)
+        draw_scene(picture, self.rest, scene, self.theme, overlay=overlay)
         self._move_labels(picture)
         self._draw_alone(picture)
         self._draw_buffers(picture)
@@ -614,15 +617,6 @@ class _Callout:
 def _label(node: Node) -> str:
     """Return what is written beside an edge: an input has its name in its shape."""
     return node.type_label if node.kind in INPUT_KINDS else node_labels.value_label(node)
-
-
-def _unflagged(overlay: Overlay | None) -> Overlay | None:
-    """Return an overlay without warnings, which would cover the frames of boxes."""
-    if overlay is None:
-        return None
-    return replace(
-        overlay, marks={name: replace(one, is_flagged=False) for name, one in overlay.marks.items()}
-    )
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:

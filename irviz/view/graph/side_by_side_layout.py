@@ -101,7 +101,7 @@ def place_sides(
     rects = {
         f"n{index}": _shape(placed, node.id, shapes[node.id])
         for index, node in enumerate(sides.union.nodes)
-        if not _has_own_size(node)
+        if node.kind not in INPUT_KINDS  # whose sizes are their own in each stage
     }
     placed = placed._replace(layout=replace(placed.layout, shapes=rects))
     boxes = {place: _box(placed, place, size) for place, size in sizes.items()}
@@ -135,11 +135,12 @@ def _side(
             continue
         place = side.places[node.id]
         nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
-        if not _has_own_size(node):
+        if node.kind not in INPUT_KINDS:
             rects[name] = _shape(placed, place, shapes[place])
     if side.graph.outputs:
         nodes[OUTPUT] = whole.nodes[OUTPUT]
-    along = [*side.routes, *(len(placed.graph.edges) + n for n in _output_numbers(placed, side))]
+    union = placed.graph
+    along = [*side.routes, *(len(union.edges) + union.outputs.index(n) for n in side.outputs)]
     ends = [*((one.source, one.target) for one in side.graph.edges)]
     ends += [(one, OUTPUT) for one in side.graph.outputs]
     routes: dict[str, Route] = {}
@@ -176,15 +177,6 @@ def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
     x, y = placed.layout.nodes[f"n{placed.graph.index[place]}"]
     flow = 1.0 if placed.direction == "down" else -1.0
     return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
-
-
-def _output_numbers(placed: PlacedGraph, side: SideGraph) -> list[int]:
-    return [placed.graph.outputs.index(one) for one in side.outputs]
-
-
-def _has_own_size(node: Node) -> bool:
-    """Return whether a node keeps its own size, as a parameter that became a constant does not."""
-    return node.kind in INPUT_KINDS
 
 
 _MOST_HEIGHT = 140.0

@@ -43,13 +43,7 @@ from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.module_diff import draw_sign_legend, signs_in
-from irviz.view.slide import (
-    LINE_HEIGHT,
-    Panel,
-    SlideText,
-    TooSmallError,
-    slide_figure,
-)
+from irviz.view.slide import LINE_HEIGHT, Panel, SlideText, TooSmallError, slide_figure
 from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
 from irviz.view.theme import Theme, slide_theme

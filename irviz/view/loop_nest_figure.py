@@ -246,10 +246,7 @@ class _Picture:
     ) -> None:
         row, mark = cell.row, cell.mark
         group = svg.add(
-            picture,
-            "g",
-            f"row {column.name} {mark.change if mark else 'same'}",
-            data_node=row.node,
+            picture, "g", f"row {column.name} {mark.change if mark else 'same'}", data_node=row.node
         )
         if mark or self._is_page:  # where all of a row is clicked
             rect = Rect.at((column.left, y), column.right - column.left, _height(cell))

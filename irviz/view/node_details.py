@@ -328,12 +328,7 @@ AXIS_KIND_NAMES: dict[AxisKind, str] = {
 
 def loop_nest_html(nest: LoopNest) -> Markup:
     """Show the parameters and buffers of a PrimFunc, and its loops, blocks and statements."""
-    return render(
-        "loop_nest",
-        nest=nest,
-        axis_kinds=AXIS_KIND_NAMES,
-        loop_notes=_loop_notes,
-    )
+    return render("loop_nest", nest=nest, axis_kinds=AXIS_KIND_NAMES, loop_notes=_loop_notes)
 
 
 def _loop_notes(loop: Loop) -> str:

@@ -91,11 +91,7 @@ class GraphWords:
 
 
 def draw_graph_panel(
-    graph: Graph,
-    theme: Theme,
-    direction: str,
-    words: GraphWords,
-    columns: int = 1,
+    graph: Graph, theme: Theme, direction: str, words: GraphWords, columns: int = 1
 ) -> tuple[ElementTree.Element, Size]:
     """Return a group with the drawn graph, and its size.
 
@@ -228,13 +224,7 @@ class _Panel:
     """The parts of the picture in the order in which they are placed."""
 
     def __init__(
-        self,
-        graph: Graph,
-        theme: Theme,
-        direction: str,
-        words: GraphWords,
-        *,
-        leads_on: bool,
+        self, graph: Graph, theme: Theme, direction: str, words: GraphWords, *, leads_on: bool
     ) -> None:
         # the order of effects is told by numbers, which a lecture would have to explain
         pure = [node._replace(is_pure=True) for node in graph.nodes]

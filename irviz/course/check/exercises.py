@@ -305,8 +305,7 @@ def _expect_exact_products(made: ir.IRModule) -> None:
     products = [call for call in expressions(made, ir.Call) if operator(call) == "relax.matmul"]
     if len(products) != 2:
         raise WrongAnswerError(
-            f"The module has {len(products)} matmul.",
-            "Leave the products in, and cast operands.",
+            f"The module has {len(products)} matmul.", "Leave the products in, and cast operands."
         )
     for call in products:
         given = [str(each.ty.dtype) for each in call.args]
@@ -333,11 +332,7 @@ def _expect_of_mlps(answer: Callable[..., Any], expect: Callable[[ir.IRModule], 
     weights = mlp_params()
     others = {name: np.ascontiguousarray(array[::-1]) for name, array in weights.items()}
     for given, params, hint in (
-        (
-            "",
-            weights,
-            f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in place?",
-        ),
+        ("", weights, f"Rounding to float16 explains {_ROUNDING:.1%}: are all weights in place?"),
         ("Given other weights: ", others, "A pass makes its module from the one that it gets."),
     ):
         bound = relax.transform.BindParams("main", params)(MyModuleHighLevel)

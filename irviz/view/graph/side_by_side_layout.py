@@ -33,13 +33,7 @@ from irviz.view.graph.change_marks import (
 )
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
-from irviz.view.graph.layout import (
-    LAYOUT_SECONDS,
-    ClusterFrame,
-    Layout,
-    Route,
-    add_missing_routes,
-)
+from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route, add_missing_routes
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
@@ -73,10 +67,7 @@ def draw_sides(
 
 
 def place_sides(
-    sides: SideGraphs,
-    direction: str = "up",
-    seconds: float = LAYOUT_SECONDS,
-    widths: Widths = (),
+    sides: SideGraphs, direction: str = "up", seconds: float = LAYOUT_SECONDS, widths: Widths = ()
 ) -> tuple[PlacedGraph, list[PlacedGraph]]:
     """Lay out the union graph of all stages, and derive the layout of each stage from it.
 

@@ -20,13 +20,7 @@ from functools import partial
 import numpy as np
 from tvm import ir, relax, tirx
 
-from irviz.errors import (
-    CancelledRunError,
-    InputError,
-    IrvizError,
-    RunError,
-    TransformError,
-)
+from irviz.errors import CancelledRunError, InputError, IrvizError, RunError, TransformError
 from irviz.ir.module_functions import default_function, drawable_function
 from irviz.ir.parameter_values import Argument, CacheArgument, ShapeValue
 from irviz.ir.symbolic_shapes import parameter_types, type_dims

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -24,7 +24,6 @@ from irviz.ir.module_functions import (
     function_named,
     relax_functions,
 )
-from irviz.ir.node_ids import definitions, identify
 from irviz.ir.parameter_values import tensor_array
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tvmscript import Script, script, source_lines, source_words
@@ -116,6 +115,11 @@ class Reading:
             if node.resolution in (Resolution.LIBRARY, Resolution.UNKNOWN)
         }
 
+    @cached_property
+    def calls(self) -> tuple[Node, ...]:
+        """The calls of the module's Relax functions."""
+        return tuple(node for node in self.graph.nodes if node.resolution is Resolution.FUNCTION)
+
     @property
     def is_current(self) -> bool:
         """Whether the registered library functions are the same as when it was read."""
@@ -181,11 +185,10 @@ def known_pairs(
     stage: Stage, reference: Stage, function: str, other: str
 ) -> Mapping[NodeId, NodeId]:
     """Match nodes of two functions of two stages by variable, tensor, or position in a layer."""
-    readings = mine, theirs = reading_of(stage, function), reading_of(reference, other)
+    mine, theirs = reading_of(stage, function), reading_of(reference, other)
     constants = shared_constants(mine.constants, theirs.constants)
-    if any(one.resolution is Resolution.FUNCTION for each in readings for one in each.graph.nodes):
-        # variables move in and out of functions
-        return {**constants, **shared_vars(stage.module, reference.module, function, other)}
+    if mine.calls or theirs.calls:  # variables move in and out of functions
+        return {**constants, **shared_vars(stage, reference, function, other)}
     places = theirs.variables
     found = {one: places[var] for var, one in mine.variables.items() if var in places}
     at = {
@@ -202,18 +205,17 @@ def known_pairs(
 
 
 def shared_vars(
-    mod: ir.IRModule, other: ir.IRModule, function: str, other_function: str = ""
+    stage: Stage, reference: Stage, function: str, other: str
 ) -> Mapping[NodeId, NodeId]:
-    """Match the nodes of a function in two modules whose variable is the same object.
+    """Match the nodes of two functions of two stages whose variable is the same object.
 
     Most passes keep the variables of the bindings that they do not change, and FuseOps keeps those
     that it moves into new functions. So the nodes of called functions take part, with the ids that
     they have when the function is shown in place of the call. If a function is called several
-    times, its nodes have several ids, and each is matched with the same id in the other module.
-    PrimFuncs share no variables. The function has by default the same name in both modules. Raises
-    NoFunctionError if a module lacks the function.
+    times, its nodes have several ids, and each is matched with the same id in the other stage.
+    PrimFuncs share no variables. Raises NoFunctionError if a stage lacks its function.
     """
-    mine, theirs = _ids_by_var(mod, function), _ids_by_var(other, other_function or function)
+    mine, theirs = grouped(_ids(stage, function)), grouped(_ids(reference, other))
     found: dict[NodeId, NodeId] = {}
     for address, ids in mine.items():
         others = theirs.get(address, ())
@@ -237,56 +239,25 @@ def shared_constants(
     return found
 
 
-def _ids_by_var(mod: ir.IRModule, name: str) -> Mapping[int, list[NodeId]]:
-    """Return the ids of each variable, by the variable's address."""
-    functions = {
-        gvar.__chandle__(): called
-        for gvar, called in mod.functions.items()
-        if isinstance(called, relax.Function)
-    }
-    function = drawable_function(mod, name)
-    is_relax = isinstance(function, relax.Function)
-    return grouped(_ids(function, functions) if is_relax else ())
-
-
-def _ids(
-    function: relax.Function, functions: Mapping[int, relax.Function]
-) -> list[tuple[int, NodeId]]:
+def _ids(stage: Stage, function: str) -> list[tuple[int, NodeId]]:
     """Return the address and the id of each variable, also of called functions.
 
     If there are more than `_MOST_IDS`, as where functions call each other often, only those of the
     function itself: a part of the others could make a variable with several ids seem to have one.
     """
-    read: dict[int, tuple[Mapping[int, NodeId], list[tuple[NodeId, int]]]] = {}
     found: list[tuple[int, NodeId]] = []
-    waiting: list[tuple[relax.Function, str, tuple[int, ...]]] = [(function, "", ())]
+    waiting: list[tuple[str, str, tuple[str, ...]]] = [(function, "", ())]
     while waiting and len(found) <= _MOST_IDS:
         called, prefix, callers = waiting.pop()
-        key = called.__chandle__()
-        if key not in read:
-            read[key] = _own_ids(called, functions)
-        ids, calls = read[key]
-        found += [(address, NodeId(prefix + own)) for address, own in ids.items()]
+        reading = reading_of(stage, called)
+        found += [(address, NodeId(prefix + own)) for address, own in reading.variables.items()]
         if len(callers) < MAX_CALL_DEPTH:
             waiting += [
-                (functions[target], inlined_id(prefix + call, ""), (*callers, target))
-                for call, target in calls
-                if target not in callers
+                (node.callee, inlined_id(prefix + node.id, ""), (*callers, node.callee))
+                for node in reading.calls
+                if node.callee not in callers
             ]
-    return list(read[function.__chandle__()][0].items()) if waiting else found
-
-
-def _own_ids(
-    function: relax.Function, functions: Mapping[int, relax.Function]
-) -> tuple[Mapping[int, NodeId], list[tuple[NodeId, int]]]:
-    """Return the ids of a function's own variables, and the calls of other functions."""
-    ids = {var.__chandle__(): node_id for var, node_id in identify(function).items()}
-    called = [
-        (ids[var.__chandle__()], binding.value.op.__chandle__())
-        for var, binding in definitions(function.params, function.body)
-        if functions and binding is not None and isinstance(binding.value, ir.Call)
-    ]
-    return ids, [one for one in called if one[1] in functions]
+    return list(reading_of(stage, function).variables.items()) if waiting else found
 
 
 # --- What is derived of a function's reading -----------------------------------------------------
@@ -358,9 +329,7 @@ def script_of(stage: Stage) -> Script:
     return _script(stage.module)
 
 
-@lru_cache(maxsize=8)
-def _script(module: ir.IRModule) -> Script:
-    return script(module)
+_script = lru_cache(maxsize=8)(script)
 
 
 # --- Count the floating-point operations of a stage's nodes, including called functions ----------

@@ -15,6 +15,7 @@ from irviz.model.graph.graph import inlined_id
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
 from irviz.model.matching.node_matching import compose, correspondence
 from irviz.session.stage_cache import shared_constants, shared_vars
+from irviz.transforms.stage import Stage
 
 PARAMS = ("x", "w0", "w1")
 _numbers = np.random.default_rng(3)
@@ -28,6 +29,11 @@ OPERATORS = {
     "relax.tanh": np.tanh,
     "relax.permute_dims": np.transpose,
 }
+
+
+def shared(mod, other, function="main"):
+    """Match a function in two modules by the variables that they share."""
+    return shared_vars(Stage("0", mod), Stage("1", other), function, function)
 
 
 def random_module(seed):
@@ -173,7 +179,7 @@ def test_what_corresponds_after_a_pass_has_the_same_value(name, is_known):
         for step in PASSES[name]:
             after = step(after)
         values, others = Values(after).found, Values(before).found
-        identical = shared_vars(after, before, "main") if is_known else {}
+        identical = shared(after, before) if is_known else {}
         found = inlined_correspondence(unfold(after), unfold(before), identical)
         told = {one: other for one, other in found.items() if one in values and other in others}
         wrong = [pair for pair in told.items() if not is_same(values[pair[0]], others[pair[1]])]
@@ -193,7 +199,7 @@ def test_step_by_step_more_is_found_than_at_once():
             stages.append(step(stages[-1]))
         values, others = Values(stages[-1]).found, Values(stages[0]).found
         steps = [
-            inlined_correspondence(unfold(a), unfold(b), shared_vars(a, b, "main"))
+            inlined_correspondence(unfold(a), unfold(b), shared(a, b))
             for a, b in zip(stages[:0:-1], stages[-2::-1], strict=True)
         ]
         found = compose(*steps)
@@ -201,13 +207,13 @@ def test_step_by_step_more_is_found_than_at_once():
         assert all(is_same(values[one], others[other]) for one, other in told.items())
         count += len(told)
         ends = stages[-1], stages[0]
-        at_once += len(correspondence(*map(extract, ends), shared_vars(*ends, "main")))
+        at_once += len(correspondence(*map(extract, ends), shared(*ends)))
     assert count >= at_once
 
 
 def test_passes_leave_the_variables_of_what_they_keep():
     legal = relax.transform.LegalizeOps()(MyModuleHighLevel)
-    found = shared_vars(legal, MyModuleHighLevel, "main")
+    found = shared(legal, MyModuleHighLevel)
     assert found == {node.id: node.id for node in extract(MyModuleHighLevel).nodes}
 
 
@@ -215,14 +221,14 @@ def test_fusing_keeps_the_variables_in_the_functions_that_it_makes():
     fused = MyModuleHighLevel
     for step in PASSES["FuseOps"]:
         fused = step(fused)
-    found = shared_vars(fused, MyModuleHighLevel, "main")
+    found = shared(fused, MyModuleHighLevel)
     assert found[inlined_id("lv", "lv0")] == "lv0"
-    assert shared_vars(MyModuleHighLevel, fused, "main")["lv0"] == inlined_id("lv", "lv0")
+    assert shared(MyModuleHighLevel, fused)["lv0"] == inlined_id("lv", "lv0")
 
 
 def test_modules_that_were_read_anew_share_nothing():
     text = tvm.ir.load_json(tvm.ir.save_json(MyModuleHighLevel))
-    assert shared_vars(text, MyModuleHighLevel, "main") == {}
+    assert shared(text, MyModuleHighLevel) == {}
 
 
 def test_constants_of_one_tensor_are_one():
@@ -236,6 +242,6 @@ def test_constants_of_one_tensor_are_one():
 def test_a_prim_func_shares_no_variables_and_a_missing_function_is_an_error():
     legal = relax.transform.LegalizeOps()(MyModuleHighLevel)
     name = next(g.name_hint for g, f in legal.functions.items() if isinstance(f, tirx.PrimFunc))
-    assert shared_vars(legal, legal, name) == {}
+    assert shared(legal, legal, name) == {}
     with pytest.raises(NoFunctionError, match="no function 'gone'"):
-        shared_vars(legal, legal, "gone")
+        shared(legal, legal, "gone")

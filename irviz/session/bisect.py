@@ -40,8 +40,7 @@ from irviz.worker.supervisor import RUNS, TRIES
 Check = Literal["values", "time", "memory"] | Callable[[RunResult, RunResult], object]
 """What must hold between a stage and the first one: a keyword, or a function of their results."""
 Progress = Callable[[int, int, str], None]
-"""Gets the number of steps done, their total, which may grow, and the next step.
-"""
+"""Gets the number of steps done, their total, which may grow, and the next step."""
 _LOOK_SECONDS = 0.05
 _LONG_SECONDS, _CLEAR_TIMES, _VERY_MANY_TIMES = 0.05, 1.5, 10.0
 """If three runs of this length each take clearly longer than the first stage's, measuring is
@@ -241,24 +240,27 @@ def _bisect(
         # a later pass may hide what an earlier one did
         steps.expect(last + 1 - len(checks.found))
         first = next((at for at in range(1, last + 1) if checks.fails(at)), None)
-        if first is None and last and checks.fails_specially(last):
+        if first is None and last and check == "values" and checks.fails_specially(last):
             first = _first_failing(checks.fails_specially, last)
     elif broken == last and not checks.fails(last - 1):
         first = last
     else:
         first = _first_failing(checks.fails, last if broken > last else last - 1)
         first = _largest_jump(checks, first, steps)
-    verdict = checks.verdicts.get(first or 0)
+    verdict = checks.found[first or 0]
     return Bisection(
         session,
         None if first is None else stages[first],
         None if first is None else stages[first - 1],
-        tuple(checks.found[at] for at in sorted(checks.found)),
+        tuple(
+            CheckedStage(stages[at].id, one.fails, one.words, one.max_abs, one.share)
+            for at, one in sorted(checks.found.items())
+        ),
         check,
         tolerance,
         set(range(first or 0)) <= checks.found.keys(),
         checks.tried,
-        verdict.sample.values if verdict and verdict.sample and verdict.is_special else "",
+        verdict.sample.values if verdict.sample and verdict.is_special else "",
         checks.arguments(verdict),
     )
 
@@ -280,18 +282,15 @@ def _checkable(session: Session) -> list[Stage]:
     Late stages of a compilation lack the function, and many passes change nothing.
     """
     stages: list[Stage] = []
-    for stage in session.tree.lineage():
-        is_there = session.function in drawable_functions(stage.module)
-        if not stage.error and not is_there and not (stages and _is_renamed(session, stage)):
-            continue
+    lineage = session.tree.lineage()
+    for stage in lineage:
+        if not stage.error and _lacks(session, stage):
+            is_renamed = renamed(lineage[0].module, stage.module, session.function)
+            if not (stages and is_renamed):
+                continue
         if stage.error or not stages or not structural_equal(stages[-1].module, stage.module):
             stages.append(stage)
     return stages
-
-
-def _is_renamed(session: Session, stage: Stage) -> bool:
-    first = session.tree.lineage()[0]
-    return bool(renamed(first.module, stage.module, session.function))
 
 
 def _lacks(session: Session, stage: Stage) -> bool:
@@ -365,12 +364,7 @@ class _Steps:
 
 
 class _Checks:
-    """Checks stages, each once.
-
-    Attributes:
-        found: The outcomes, by position of the stage.
-        verdicts: Those of values, the special ones if they were asked for.
-    """
+    """Checks stages, each once; `found` has the outcomes, by position of the stage."""
 
     def __init__(
         self,
@@ -386,20 +380,19 @@ class _Checks:
                 "of two RunResults that returns whether the first is right"
             )
         self.session, self.stages = session, stages
-        self.found: dict[int, CheckedStage] = {}
+        self.found: dict[int, StageVerdict] = {}
         self._check, self._tolerance, self._steps = check, tolerance, steps
         self._results: dict[int, RunResult] = {}
         self._values = ValueCheck(session, stages, tolerance)
-        self.verdicts: dict[int, StageVerdict] = {}
 
     @property
     def tried(self) -> str:
         """The sizes and values that stages were called with."""
         return "; ".join(filter(None, self._values.tried))
 
-    def arguments(self, verdict: StageVerdict | None) -> Mapping[str, Argument] | None:
+    def arguments(self, verdict: StageVerdict) -> Mapping[str, Argument] | None:
         """Return the arguments that a stage fails with, None if it is not because of values."""
-        if verdict is None or verdict.sample is None:
+        if verdict.sample is None:
             return None
         function = drawable_functions(self.stages[0].module)[self.session.function]
         return named_arguments(function, verdict.sample.cases, verdict.case)
@@ -410,16 +403,12 @@ class _Checks:
 
     def fails_specially(self, at: int) -> bool:
         """Return whether a stage fails for values that ordinary inputs do not have."""
-        if self._check != "values":
-            return False
         stage = self.stages[at]
-        if at not in self.verdicts or not self.verdicts[at].is_special:
-            self._steps.begin(f"checking stage {stage.id}, {stage.label}, with special values")
-            self.verdicts[at] = self._values.special(stage) if at else StageVerdict(False, "")
-            if self.verdicts[at].fails:
-                verdict = self.verdicts[at]
-                self.found[at] = replace(self.found[at], fails=True, words=verdict.words)
-        return self.verdicts[at].fails
+        self._steps.begin(f"checking stage {stage.id}, {stage.label}, with special values")
+        verdict, ordinary = self._values.special(stage), self.found[at]
+        if verdict.fails:
+            self.found[at] = replace(verdict, max_abs=ordinary.max_abs, share=ordinary.share)
+        return verdict.fails
 
     def fails(self, at: int) -> bool:
         """Return whether a stage fails; one that cannot be built or run does."""
@@ -427,54 +416,49 @@ class _Checks:
             stage = self.stages[at]
             self._steps.begin(f"checking stage {stage.id}, {stage.label}")
             try:
-                fails, words = (True, stage.error) if stage.error else self._look(at)
+                self.found[at] = StageVerdict(True, stage.error) if stage.error else self._look(at)
             except CancelledRunError:
                 raise
             except RunError as failure:
-                fails, words = True, str(failure)
-            self.found[at] = CheckedStage(stage.id, fails, words)
-            if verdict := self.verdicts.get(at):
-                self.found[at] = replace(
-                    self.found[at], max_abs=verdict.max_abs, share=verdict.share
-                )
+                self.found[at] = StageVerdict(True, str(failure))
         return self.found[at].fails
 
-    def _look(self, at: int) -> tuple[bool, str]:
+    def _look(self, at: int) -> StageVerdict:
         stage, name = self.stages[at], self.session.function
         if _lacks(self.session, stage):
             now = renamed(self.stages[0].module, stage.module, name)
-            return True, f"{INTERFACE}: there is no function {name!r}, but {now!r}"
+            return StageVerdict(True, f"{INTERFACE}: there is no function {name!r}, but {now!r}")
         if self._check == "memory":
             return self._memory(at)
         if self._check == "time":
             return self._time(at)
         if callable(self._check):
             holds = bool(self._check(self._result(at), self._result(0)))
-            return not holds, "the check holds" if holds else "the check fails"
+            return StageVerdict(not holds, "the check holds" if holds else "the check fails")
         # where the first differs from itself, no pass is to blame
-        verdict = self._values.ordinary(stage) if at else self._values.first()
-        self.verdicts[at] = verdict
-        return verdict.fails, verdict.words
+        return self._values.ordinary(stage) if at else self._values.first()
 
     def _result(self, at: int) -> RunResult:
         if at not in self._results:
             self._results[at] = self.session.run(stage=self.stages[at].id)
         return self._results[at]
 
-    def _memory(self, at: int) -> tuple[bool, str]:
+    def _memory(self, at: int) -> StageVerdict:
         peak, first = (self.session.memory_use(stage=self.stages[one].id).peak for one in (at, 0))
-        return peak > _MOST_TIMES * first, f"{format_bytes(peak)}, {format_bytes(first)} at first"
+        words = f"{format_bytes(peak)}, {format_bytes(first)} at first"
+        return StageVerdict(peak > _MOST_TIMES * first, words)
 
-    def _time(self, at: int) -> tuple[bool, str]:
+    def _time(self, at: int) -> StageVerdict:
         if at == 0:
-            return False, "measured with each of the others"
+            return StageVerdict(False, "measured with each of the others")
         first, stage = self.stages[0].id, self.stages[at].id
         if times := self._times_as_long(at):
-            return True, f"{1 / times:.2g} times as fast as at first"
+            return StageVerdict(True, f"{1 / times:.2g} times as fast as at first")
         ratio = self.session.measure(first, stage).ratio(stage)
         if ratio.high < 1 / _MOST_TIMES:  # slower by more than noise, unless it was disturbed
             ratio = self.session.measure(first, stage).ratio(stage)
-        return ratio.high < 1 / _MOST_TIMES, f"{ratio.median:.2g} times as fast as at first"
+        words = f"{ratio.median:.2g} times as fast as at first"
+        return StageVerdict(ratio.high < 1 / _MOST_TIMES, words)
 
     def _times_as_long(self, at: int) -> float:
         """Return how many times as long a run takes, or 0 if it must be measured.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ Runnable: TypeAlias = tirx.PrimFunc | Callable[..., None]
 """A function of tensors or arrays: inputs first, then the outputs to write into."""
 
 _FAILED = "it failed on sample inputs"
-_MOST_BUILT = 64
+_TARGET = tvm.target.Target("llvm")
 _MOST_CHARACTERS = 200
 
 
@@ -159,8 +160,17 @@ def _answer(
     loaded, verdicts = _each(candidates, cloudpickle.loads, "it cannot be read where it is tried")
     try:
         reference = cloudpickle.loads(callee)
-        _build([reference, *loaded.values()])
-        references = [_outputs(reference, *sample) for sample in samples.draw()]
+        closed = {
+            name: one
+            for name, one in {"": reference, **loaded}.items()
+            if isinstance(one, tirx.PrimFunc) and is_closed(one)
+        }
+        with contextlib.suppress(Exception):  # all at once, unless one of them does not compile
+            compiled(closed, _TARGET)
+        run, references = _array_function(reference), list[list[Array]]()
+        for inputs, outputs in samples.draw():
+            run(*inputs, *outputs)
+            references.append(outputs)
     except Exception as failure:  # TVM's C++ code or the user's kernel may raise anything
         is_unknown = isinstance(failure, UnknownDtypeError)
         words = str(failure) if is_unknown else _failure_text(_FAILED, failure)
@@ -181,15 +191,17 @@ def _judged(
 ) -> EquivalenceResult:
     """Compare a candidate's outputs with the references, for every sample."""
     is_equal, largest, top, words = True, 0.0, 0.0, ""
+    run = None
     for (inputs, outputs), wanted in zip(samples.draw(), references, strict=True):
         kept = [array.copy() for array in inputs]
         try:
-            made = _outputs(candidate, inputs, outputs)
+            run = run or _array_function(candidate)
+            run(*inputs, *outputs)
         except Exception as failure:  # a candidate may raise anything
             return EquivalenceResult(Equivalence.FAILED, _failure_text(_FAILED, failure))
         if any(a.tobytes() != b.tobytes() for a, b in zip(inputs, kept, strict=True)):
             return EquivalenceResult(Equivalence.FAILED, "it writes into its inputs")
-        for a, b in zip(made, wanted, strict=True):
+        for a, b in zip(outputs, wanted, strict=True):
             diff = compare_arrays(a, b, kernel_tolerance(b))
             is_equal &= diff.is_equal
             top = max(top, largest_number(b))
@@ -207,65 +219,35 @@ def _judged(
     )
 
 
-def _outputs(function: Runnable, inputs: list[Array], outputs: list[Array]) -> list[Array]:
+def _array_function(function: Runnable) -> Callable[..., object]:
+    """Return a function of arrays; raise what TVM raises if a PrimFunc cannot be built."""
     if not isinstance(function, tirx.PrimFunc):
-        function(*inputs, *outputs)
-        return outputs
-    tensors = [tvm.runtime.tensor(array) for array in (*inputs, *outputs)]
-    built = _built[tvm_ffi.structural_hash(function)]
-    if isinstance(built, Exception):
-        raise built
-    built(*tensors)
-    arrays = [tensor.numpy() for tensor in tensors]
-    for array, after in zip(inputs, arrays[: len(inputs)], strict=True):
-        array[...] = after  # so that the caller sees whether an input was overwritten
-    return arrays[len(inputs) :]
+        return function
+    if is_closed(function):
+        try:
+            kernel = compiled({"it": function}, _TARGET)["it"]
+        except RunError as failure:
+            raise failure.__cause__ or failure from None
+        built = kernel.library.get_function(kernel.symbol)
+    else:
+        mod = ir.IRModule({"it": function.with_attr("global_symbol", "it")})
+        built = tvm.compile(mod, target=_TARGET)["it"]
+
+    def call(*arrays: Array) -> None:
+        tensors = [tvm.runtime.tensor(array) for array in arrays]
+        built(*tensors)
+        for array, tensor in zip(arrays, tensors, strict=True):
+            array[...] = tensor.numpy()  # also an input, to see whether it was overwritten
+
+    return call
 
 
-_built: OrderedDict[int, Callable[..., None] | Exception] = OrderedDict()
-"""Compiled PrimFuncs by structural hash, or why one does not compile."""
-
-
-def _build(functions: list[Runnable]) -> None:
-    """Build the PrimFuncs that are not built yet, in a single module if that compiles."""
-    wanted = {
-        tvm_ffi.structural_hash(function): function.with_attr("global_symbol", f"f{number}")
-        for number, function in enumerate(functions)
-        if isinstance(function, tirx.PrimFunc)
-    }
-    new = {key: function for key, function in wanted.items() if key not in _built}
-    for key in wanted.keys() - new.keys():
-        _built.move_to_end(key)
-    try:
-        _built.update(_compiled(new) if new else {})
-    except Exception:  # one of them does not compile: build each by itself
-        for key, function in new.items():
-            try:
-                _built.update(_compiled({key: function}))
-            except RunError as failure:  # noqa: PERF203 - it names the function by its key
-                cause = failure.__cause__
-                _built[key] = cause if isinstance(cause, Exception) else failure
-            except Exception as failure:
-                _built[key] = failure
-    while len(_built) > _MOST_BUILT:
-        _built.popitem(last=False)
-
-
-def _compiled(functions: Mapping[int, tirx.PrimFunc]) -> dict[int, Callable[..., None]]:
-    closed = {str(key): function for key, function in functions.items() if is_closed(function)}
-    kernels = compiled(closed, tvm.target.Target("llvm"))
-    made = {int(key): one.library.get_function(one.symbol) for key, one in kernels.items()}
-    names = {key: str(function.attrs["global_symbol"]) for key, function in functions.items()}
-    others = {names[key]: function for key, function in functions.items() if key not in made}
-    if others:
-        executable = tvm.compile(ir.IRModule(others), target="llvm")
-        made |= {key: executable[name] for key, name in names.items() if name in others}
-    return made
+def _untried(obstacle: str) -> EquivalenceResult:
+    return EquivalenceResult(Equivalence.UNTRIED, f"not tried: {obstacle}")
 
 
 def _never_tried(obstacle: str) -> EquivalenceResult:
-    words = f"not tried: the callee itself cannot be tried: {obstacle}"
-    return EquivalenceResult(Equivalence.UNTRIED, words)
+    return _untried(f"the callee itself cannot be tried: {obstacle}")
 
 
 def _failure_text(what: str, failure: Exception) -> str:
@@ -376,9 +358,7 @@ def equivalence(mod: ir.IRModule, name: str, prim_func: tirx.PrimFunc) -> Equiva
             if found.callee == name:
                 other = CallTarget("it", CallTargetKind.PRIM_FUNC, prim_func)
                 return _CallTrial(mod, found.call, name).of([other])["it"]
-    return EquivalenceResult(
-        Equivalence.UNTRIED, f"not tried: nothing calls {name!r} by call_tir or call_dps_packed"
-    )
+    return _untried(f"nothing calls {name!r} by call_tir or call_dps_packed")
 
 
 _Callable: TypeAlias = tirx.PrimFunc | LibraryKernel
@@ -415,9 +395,8 @@ class _CallTrial:
         asked: dict[SampleSpec, dict[str, _Callable]] = {}
         for other in others:
             if self._obstacle or other.function is None:
-                findings[other.name] = _untried(
-                    self._obstacle or "it was registered with TVM directly"
-                )
+                obstacle = self._obstacle or "it was registered with TVM directly"
+                findings[other.name] = _untried(obstacle)
                 continue
             placed = self._samples_for(other.function)
             if placed is None:
@@ -510,7 +489,3 @@ def _ordered(
         return rank, kinds.index(one.kind), one.name != first
 
     return tuple(sorted(found, key=order))
-
-
-def _untried(obstacle: str) -> EquivalenceResult:
-    return EquivalenceResult(Equivalence.UNTRIED, f"not tried: {obstacle}")

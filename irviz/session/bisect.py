@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import tvm
 from tvm import ir
 from tvm_ffi import structural_equal
 
@@ -30,7 +29,7 @@ from irviz.session.check_equivalence import (
     renamed,
 )
 from irviz.session.session import Session
-from irviz.transforms.passes.pass_transform import as_transform
+from irviz.transforms.passes.pass_transform import as_transform, leaf_passes
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.module_diff import Diff
@@ -209,7 +208,7 @@ def bisect(
     session = mod if isinstance(mod, Session) else Session(mod, inputs=inputs, **options)
     steps = _Steps(progress, cancel or threading.Event())
     with cancelled_by(steps.cancel):
-        return _bisect(session, list(_leaves(passes)), check, tolerance, every, steps)
+        return _bisect(session, list(leaf_passes(passes)), check, tolerance, every, steps)
 
 
 def _bisect(
@@ -263,17 +262,6 @@ def _bisect(
         verdict.sample.values if verdict.sample and verdict.is_special else "",
         checks.arguments(verdict),
     )
-
-
-def _leaves(passes: object) -> Iterator[object]:
-    """Return the passes of a pipeline one by one."""
-    if isinstance(passes, tvm.transform.Sequential):
-        passes = list(passes.passes)
-    if isinstance(passes, Sequence) and not isinstance(passes, str):
-        for one in passes:
-            yield from _leaves(one)
-    else:
-        yield passes
 
 
 def _checkable(session: Session) -> list[Stage]:

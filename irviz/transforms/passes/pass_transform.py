@@ -96,18 +96,16 @@ class PassCall(Transform):
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Create the pass and run it; raise TransformError for names that the module lacks."""
-        use = self.entry.needs_target
-        if use is TargetUse.NONE:
-            return self._create(mod)(mod)
+        use, context = self.entry.needs_target, contextlib.nullcontext()
         here = tvm.target.Target.current(allow_none=True)
-        if use is TargetUse.AROUND and here is not None and not self.arguments.get(_TARGET):
+        if use is TargetUse.AROUND and (here is None or self.arguments.get(_TARGET)):
+            context = make_target(self._target)
+        elif use is TargetUse.ANNOTATED:
+            chosen = make_target(self._target)
+            chosen = chosen if chosen.host else tvm.target.Target(chosen, host=_HOST)
+            mod = tirx.transform.BindTarget(chosen)(mod)
+        with context:
             return self._create(mod)(mod)
-        chosen = make_target(self._target)
-        if use is TargetUse.AROUND:
-            with chosen:
-                return self._create(mod)(mod)
-        chosen = chosen if chosen.host else tvm.target.Target(chosen, host=_HOST)
-        return self._create(mod)(tirx.transform.BindTarget(chosen)(mod))
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the call."""
@@ -151,11 +149,9 @@ class PassCall(Transform):
     @property
     def _function(self) -> str | None:
         """The function that the call applies to, if it names one."""
-        for parameter in self.entry.parameters:
-            if parameter.kind is ParameterKind.FUNCTION:
-                name = self.arguments.get(parameter.name)
-                return None if name is None else str(name)
-        return None
+        kinds = {one.kind: one.name for one in reversed(self.entry.parameters)}
+        name = self.arguments.get(kinds.get(ParameterKind.FUNCTION, ""))
+        return None if name is None else str(name)
 
     @property
     def _pass_arguments(self) -> dict[str, object]:
@@ -284,26 +280,28 @@ class TVMPass(Transform):
     @property
     def tried_as(self) -> Callable[[ir.IRModule], ir.IRModule] | None:
         """The catalog's passes of these names, because a pass object cannot be pickled."""
-        if (named := default_pass_call(self.label)) is not None:
-            return named
-        calls = tuple(call for call in self._parts if call is not None)
-        return partial(_in_order, calls) if len(calls) == len(self._parts) else None
+        calls = tuple(call for call in self._calls if call is not None)
+        return partial(_in_order, calls) if len(calls) == len(self._calls) else None
 
     @property
     def evaluates_code(self) -> bool:
         """Whether a pass in it does, or is not in the catalog: TVM's pipelines have no names."""
-        named = default_pass_call(self.label)
-        if named is None and None in self._parts:
-            return True
-        return any(call.evaluates_code for call in (named, *self._parts) if call is not None)
+        every = (*self._calls, *self._parts)
+        return None in self._calls or any(one.evaluates_code for one in every if one is not None)
 
     @property
-    def _parts(self) -> tuple[PassCall | None, ...]:
-        return tuple(map(default_pass_call, _leaf_names(self.wrapped)))
+    def _calls(self) -> Sequence[PassCall | None]:
+        """The catalog's pass of this name, or else those of the passes in it."""
+        named = default_pass_call(self.label)
+        return self._parts if named is None else [named]
+
+    @property
+    def _parts(self) -> Sequence[PassCall | None]:
+        return [default_pass_call(one.info.name) for one in leaf_passes(self.wrapped)]
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass; if it needs a target and there is none, use the catalog's default."""
-        names = (name.rpartition(".")[2] for name in _leaf_names(self.wrapped))
+        names = (one.info.name.rpartition(".")[2] for one in leaf_passes(self.wrapped))
         wanted = next(filter(None, map(pass_metadata.AROUND_OBJECTS.get, names)), None)
         if wanted is None or tvm.target.Target.current(allow_none=True):
             return self.wrapped(mod)
@@ -323,9 +321,7 @@ class TVMPass(Transform):
 
     def write_failing(self, script: PythonScript) -> None:
         """Write the catalog's passes of these names."""
-        named = default_pass_call(self.label)
-        calls = [named] if named is not None else self._parts
-        for call in calls:
+        for call in self._calls:
             if call is None:
                 raise UnwritableError(f"{self.label} is an object, which a script cannot contain")
             call.write_failing(script)
@@ -337,12 +333,15 @@ def _in_order(calls: Sequence[PassCall], mod: ir.IRModule) -> ir.IRModule:
     return mod
 
 
-def _leaf_names(wrapped: tvm.ir.transform.Pass) -> Iterator[str]:
-    if not isinstance(wrapped, tvm.transform.Sequential):
-        yield str(wrapped.info.name)
-        return
-    for one in wrapped.passes:
-        yield from _leaf_names(one)
+def leaf_passes(passes: object) -> Iterator[Any]:
+    """Yield the passes of a pipeline or a list one by one, also of those inside it."""
+    if isinstance(passes, tvm.transform.Sequential):
+        passes = list(passes.passes)
+    if isinstance(passes, Sequence) and not isinstance(passes, str):
+        for one in passes:
+            yield from leaf_passes(one)
+    else:
+        yield passes
 
 
 def default_pass_call(name: str) -> PassCall | None:

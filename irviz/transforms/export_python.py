@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 import tvm
@@ -42,21 +41,16 @@ class UnwritableError(IrvizError):
 class PythonScript:
     """Collects statements in order, with the imports, definitions and arrays that they need.
 
-    The module is always named `mod`. Arrays are written into the script or to a file. `names` has
-    the values of globals that users' functions use, to detect clashes.
+    The module is always named `mod`. The `arrays`, by name, are written into the script or to a
+    file. `names` has the values of globals that users' functions use, to detect clashes.
     """
 
     names: dict[str, object] = field(default_factory=dict)
+    arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list)
     _imports: dict[str, None] = field(default_factory=lambda: {"import tvm": None})
     _definitions: dict[str, None] = field(default_factory=dict)
-    _arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     _scheduled: str = ""
-
-    @property
-    def arrays(self) -> Mapping[str, NDArray[np.generic]]:
-        """The arrays that the script uses, by name."""
-        return MappingProxyType(self._arrays)
 
     def add(self, *lines: str, needs: tuple[str, ...] = ()) -> None:
         """Add statements, and the import statements they need."""
@@ -79,10 +73,10 @@ class PythonScript:
             raise UnwritableError(f"{name!r} is of dtype {value.dtype}, which NumPy cannot save")
         name = f"{name}_" if name in ("file", "allow_pickle") else name  # parameters of np.savez
         key, count = name, 1
-        while key in self._arrays and not _is_same(self._arrays[key], value):
+        while key in self.arrays and not _is_same(self.arrays[key], value):
             count += 1
             key = f"{name}_{count}"
-        self._arrays[key] = value
+        self.arrays[key] = value
         return f"arrays[{key!r}]"
 
     def schedule(self, function: str, *lines: str) -> None:
@@ -116,15 +110,15 @@ class PythonScript:
         """Return the script; with `arrays_file` it loads its arrays from that file."""
         self._close_schedule()
         imports = set(self._imports)
-        if self._arrays:
+        if self.arrays:
             imports.add("import numpy as np")
-            if not arrays_file and any(value.size > INLINE for value in self._arrays.values()):
+            if not arrays_file and any(value.size > INLINE for value in self.arrays.values()):
                 imports.update(_DECODING)
         parts = ["\n".join(sorted(imports, key=lambda line: (line.startswith("from"), line)))]
         if arrays_file:
             parts.append(f"arrays = np.load({arrays_file!r})")
-        elif self._arrays:
-            items = [f"    {key!r}: {_array_source(value)}," for key, value in self._arrays.items()]
+        elif self.arrays:
+            items = [f"    {key!r}: {_array_source(value)}," for key, value in self.arrays.items()]
             parts.append("\n".join(["arrays = {", *items, "}"]))
         parts += [f"\n{source}\n" for source in self._definitions]
         return "\n\n".join([*parts, "\n".join(self._lines)]) + "\n"

@@ -15,7 +15,7 @@ import cloudpickle
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import RunError, error_summary
 from irviz.ir.module_functions import function_named, prim_funcs, relax_function, relax_functions
@@ -35,7 +35,6 @@ from irviz.transforms.kernels.sample_calls import (
     SampleSpec,
     UnknownDtypeError,
     element_count,
-    input_types,
     sample_signature,
     statement_count,
     with_small_sizes,
@@ -454,7 +453,8 @@ class _CallTrial:
             try:
                 if is_own:
                     return prim_func_for_call(other, self._call)
-                return create_prim_func(other, input_types(signature), signature)
+                types = [relax.TensorType(list(t.shape), t.dtype) for t in signature.inputs]
+                return create_prim_func(other, types, signature)
             except NoPrimFuncError:
                 return None
         return other if is_own or _takes(other, signature) else None

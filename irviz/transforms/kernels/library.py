@@ -89,15 +89,10 @@ def define(
 
     def decorate(function: DefiningFunction) -> DefiningFunction:
         summary = checked_summary("definition", name, signatures[0], function)
-        add_definition(TEDefinition(name, signatures, summary, function))
+        DEFINITIONS_BY_NAME[name] = TEDefinition(name, signatures, summary, function)
         return function
 
     return decorate
-
-
-def add_definition(definition: TEDefinition) -> None:
-    """Register a definition without checking the function's parameters."""
-    DEFINITIONS_BY_NAME[definition.name] = definition
 
 
 def definitions() -> Mapping[str, TEDefinition]:
@@ -488,7 +483,7 @@ def _register_operators() -> None:
     has_torch = importlib.util.find_spec("torch") is not None
     for op in OPERATORS:
         name, signatures = f"topi.{op.name}", parse_signatures(op.signature, FLOATS)
-        add_definition(TEDefinition(name, signatures, op.summary, op.te))
+        DEFINITIONS_BY_NAME[name] = TEDefinition(name, signatures, op.summary, op.te)
         if op.numpy is not None:
             _add(LibraryKernel(f"numpy.{op.name}", signatures, op.summary, op.numpy, name))
         if op.torch and has_torch:

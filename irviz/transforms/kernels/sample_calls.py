@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, relax, sym, tirx
+from tvm import ir, sym, tirx
 from tvm_ffi import structural_map
 
 from irviz.errors import IrvizError
@@ -86,11 +86,6 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
         if all(dim.isdigit() for tensor in tensors for dim in tensor.dims):
             return Signature(tuple(tensors[: len(inputs)]), tuple(tensors[len(inputs) :]))
     return None
-
-
-def input_types(signature: Signature) -> list[relax.TensorType]:
-    """Return the types of the inputs of a static signature."""
-    return [relax.TensorType(list(t.shape), t.dtype) for t in signature.inputs]
 
 
 def statement_count(function: tirx.PrimFunc, signature: Signature) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_function
 from irviz.model.folding.expansion import copy_around
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId
+from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId, grouped
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.session.stage_cache import graph_of, reading_of, tree_of
 from irviz.transforms.reduction_candidates import keep_bindings
@@ -26,25 +26,21 @@ def layer_stage(stage: Stage, function: str, layer: str, stage_id: str = "0") ->
     Raises:
         NotFoundError: No node belongs to such a layer.
     """
-    graph = graph_of(stage, function)
-    names = {
-        node.id: {layer_name(one[:end]) for one in node.layers for end in range(1, len(one) + 1)}
-        for node in graph.nodes
-    }
-    known = dict.fromkeys(name for found in names.values() for name in sorted(found))
-    wanted = known.keys() & {layer} or {name for name in known if name.endswith(f".{layer}")}
-    if not wanted:
-        some = ", ".join([*known][:_MOST_NAMED]) or "none"
-        raise NotFoundError(f"no node of {function!r} serves a layer {layer!r}; layers are {some}")
-    nodes = {node for node, found in names.items() if found & wanted}
-    around = next(
-        one[:end]
-        for node in graph.nodes
+    serving = grouped(
+        (one[:end], node.id)
+        for node in graph_of(stage, function).nodes
         for one in node.layers
         for end in range(1, len(one) + 1)
-        if layer_name(one[:end]) in wanted
     )
-    return _part(stage, function, nodes, around, layer, stage_id)
+    layers = grouped((layer_name(one), one) for one in serving)
+    wanted = layers.get(layer) or [
+        one for name, found in layers.items() if name.endswith(f".{layer}") for one in found
+    ]
+    if not wanted:
+        some = ", ".join([*layers][:_MOST_NAMED]) or "none"
+        raise NotFoundError(f"no node of {function!r} serves a layer {layer!r}; layers are {some}")
+    nodes = {node for one in wanted for node in serving[one]}
+    return _part(stage, function, nodes, wanted[0], layer, stage_id)
 
 
 def copy_stage(stage: Stage, function: str, node: NodeId, copy: int, stage_id: str = "0") -> Stage:

@@ -93,7 +93,11 @@ class Reduction:
         """
         if isinstance(self.failing, Bisection):
             return bisection_script(self.module, self.function, self.failing, self.inputs)
-        return check_script(self.module, self.failing)
+        script = PythonScript()
+        script.begin(self.module)
+        name = define_function(self.failing, script)
+        script.add(f"assert not {name}(mod), 'the module fails'")
+        return script.text()
 
     def __repr__(self) -> str:
         """Return how much was removed, and the TVMScript of the result."""
@@ -436,15 +440,8 @@ def _cropped(array: Array, type_: relax.TensorType) -> Array | None:
 
 
 _NAMES = (
-    "before",
-    "inputs",
-    "results",
-    "flat",
-    "found",
-    "expected",
-    "limits",
-    "limit",
-    "signature",
+    *("before", "inputs", "results", "flat", "found", "expected"),
+    *("limits", "limit", "signature"),
 )
 _NEEDS = ("import numpy as np", "from tvm import relax")
 _DOUBLE = 8
@@ -614,18 +611,6 @@ def _reads_unset(made: Stage, function: str, cases: Cases, config: RunConfig) ->
     except RunError:
         return False
     return any(a.tobytes() != b.tobytes() for a, b in zip(one, other, strict=True))
-
-
-def check_script(mod: ir.IRModule, still_fails: Callable[[ir.IRModule], object]) -> str:
-    """Return the script that calls a check function on a module.
-
-    Raises UnwritableError if the function cannot be written.
-    """
-    script = PythonScript()
-    script.begin(mod)
-    name = define_function(still_fails, script)
-    script.add(f"assert not {name}(mod), 'the module fails'")
-    return script.text()
 
 
 def input_expression(name: str, value: Argument, script: PythonScript) -> str:

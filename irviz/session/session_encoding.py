@@ -105,10 +105,11 @@ def encode(value: object, table: ObjectTable) -> object:
     return _encode_array(value, table)
 
 
-def decode(data: object, table: ObjectTable) -> object:
+def decode(data: object, table: ObjectTable) -> object:  # noqa: C901 - one case a form
     """Return the value that `encode` encoded; raise EncodingError for other data."""
     if isinstance(data, bool | int | float | str | None):
         return data
+    content: Any
     form, content = next(iter(data.items())) if isinstance(data, dict) and data else ("", data)
     if form not in _FORMS or data != {form: content}:
         raise EncodingError(f"{brief(data)} is not an encoded value")
@@ -123,10 +124,19 @@ def decode(data: object, table: ObjectTable) -> object:
             return tuple(decode(one, table) for one in content)
         case "dict", list():
             return _decode_dict(content, table)
-    found = _decode_scalar(form, content, table)
-    if found is None:
-        raise EncodingError(f"{brief(content)} is not {_FORMS[form]}")
-    return found
+        case "shape", [*sizes] if all(type(one) is int and one >= 0 for one in sizes):
+            return ShapeValue(tuple(sizes))
+        case "loop", [str() as block, int() as depth] if type(depth) is int:
+            return LoopAddress(block, depth)
+        case "block", str():
+            return BlockAddress(content)
+        case "small floats", [str() as name, index] if name in _SMALL_FLOATS:
+            import ml_dtypes
+
+            dtype, array = np.dtype(getattr(ml_dtypes, name)), table.array_at(index)
+            if array.dtype == np.dtype(f"u{dtype.itemsize}"):
+                return array.view(dtype)
+    raise EncodingError(f"{brief(content)} is not {_FORMS[form]}")
 
 
 def array_to_npy(array: NDArray[Any]) -> bytes:
@@ -170,23 +180,6 @@ def _decode_dict(content: list[object], table: ObjectTable) -> dict[str, object]
             case _:
                 raise EncodingError(f"{brief(item)} is not a new key with a value")
     return found
-
-
-def _decode_scalar(form: object, content: Any, table: ObjectTable) -> object | None:
-    """Return a shape, an address or an array of small floats, or None if it is none of these."""
-    match form, content:
-        case "shape", [*sizes] if all(type(one) is int and one >= 0 for one in sizes):
-            return ShapeValue(tuple(sizes))
-        case "loop", [str() as block, int() as depth] if type(depth) is int:
-            return LoopAddress(block, depth)
-        case "block", str():
-            return BlockAddress(content)
-        case "small floats", [str() as name, index] if name in _SMALL_FLOATS:
-            import ml_dtypes
-
-            dtype, array = np.dtype(getattr(ml_dtypes, name)), table.array_at(index)
-            return array.view(dtype) if array.dtype == np.dtype(f"u{dtype.itemsize}") else None
-    return None
 
 
 _FORMS: Mapping[object, str] = {

@@ -74,7 +74,13 @@ def save_session(state: SessionState, path: str | os.PathLike[str], *, params: b
     The undo history is left out, and so is the RunConfig, which belongs to the machine. Raises
     SaveError if something cannot be saved; an existing file is left unchanged.
     """
-    return write_archive(path, encode_session(state, params=params))
+    entries = encode_session(state, params=params)
+    with atomic_write(path) as partial:
+        _write(partial, entries, zipfile.ZIP_DEFLATED)
+        if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
+            # it packs so well that it would be refused as a zip bomb
+            _write(partial, entries, zipfile.ZIP_STORED)
+    return Path(path)
 
 
 def encode_session(state: SessionState, *, params: bool = True) -> dict[str, bytes]:
@@ -355,16 +361,6 @@ class SessionFileError(LoadError, SaveError):
 def array_entry(index: int) -> str:
     """Return the entry name of an array."""
     return f"arrays/{index}.npy"
-
-
-def write_archive(path: str | os.PathLike[str], entries: Mapping[str, bytes]) -> Path:
-    """Write the entries to a file atomically; raise SaveError on failure."""
-    with atomic_write(path) as partial:
-        _write(partial, entries, zipfile.ZIP_DEFLATED)
-        if sum(map(len, entries.values())) > max_unpacked(partial.stat().st_size):
-            # it packs so well that it would be refused as a zip bomb
-            _write(partial, entries, zipfile.ZIP_STORED)
-    return Path(path)
 
 
 def _write(path: Path, entries: Mapping[str, bytes], method: int) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Any
 
 from tvm import relax
 
@@ -19,7 +20,8 @@ from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, dif
 from irviz.model.diff.stage_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.visible_graph import VisibleGraph
-from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind, grouped
+from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind
+from irviz.model.matching.alignment import Alignment
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.session.stage_view import StageView, ViewState, stage_view
@@ -69,15 +71,11 @@ def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
     at = next(index for index, one in enumerate(stages) if one.id == tree.current_id)
     first = at - at % MOST_STAGES
     part = stages[first : first + MOST_STAGES]
-    kept = [_is_comparable(one, function) for one in part]
-    if not kept[at - first]:
-        return ()
-    start = end = at - first
-    while start > 0 and kept[start - 1]:
-        start -= 1
-    while end < len(part) and kept[end]:
-        end += 1
-    return part[start:end] if end - start > 1 else ()
+    for is_comparable, run in groupby(part, lambda one: _is_comparable(one, function)):
+        alike = tuple(run)
+        if stages[at] in alike:
+            return alike if is_comparable and len(alike) > 1 else ()
+    return ()
 
 
 def _is_comparable(stage: Stage, function: str) -> bool:
@@ -232,47 +230,27 @@ def visible_step(
         drawn: What is drawn of the function before and after.
         where: Where each node of the function is in that.
     """
-    shown = [
-        (
-            diff,
-            [
-                (side, place)
-                for side, nodes in enumerate((diff.before, diff.after))
-                for place in map(where[side], nodes)
-                if place is not None and place in drawn[side].index
-            ],
-        )
-        for diff in step
-    ]
     every = [(side, node.id) for side, graph in enumerate(drawn) for node in graph.nodes]
-    sets = _Sets(every)
-    for _, places in shown:
-        sets.join(places)
-    diffs = grouped((sets.of(places[0]), diff) for diff, places in shown if places)
-    members: dict[tuple[int, NodeId], tuple[list[NodeId], list[NodeId]]] = {}
-    for one in reversed(every):  # by the last node after, as the text is written
-        members.setdefault(sets.of(one), ([], []))[one[0]].insert(0, one[1])
-    return [_merged(diffs.get(key, ()), *both) for key, both in reversed(members.items())]
-
-
-class _Sets:
-    """Sets of drawn nodes that belong together."""
-
-    def __init__(self, nodes: Sequence[tuple[int, NodeId]]) -> None:
-        self._parents = {one: one for one in nodes}
-
-    def of(self, node: tuple[int, NodeId]) -> tuple[int, NodeId]:
-        """Return the node that stands for the set of a node."""
-        parents = self._parents
-        while parents[node] != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return node
-
-    def join(self, nodes: Sequence[tuple[int, NodeId]]) -> None:
-        """Put nodes into one set."""
-        for node in nodes[1:]:
-            self._parents[self.of(node)] = self.of(nodes[0])
+    order = {place: at for at, place in enumerate(every)}
+    shown = [
+        (number, (side, place))
+        for number, diff in enumerate(step)
+        for side, nodes in enumerate((diff.before, diff.after))
+        for place in map(where[side], nodes)
+        if place is not None and (side, place) in order
+    ]
+    known = {place for _, place in shown}
+    alone = [(place, place) for place in every if place not in known]
+    links = Alignment[Any, None](dict.fromkeys([*shown, *alone]))
+    found = []
+    for numbers, places in links.components(every[::-1]):  # by the last node after, as in the text
+        diffs = [step[one] for one in numbers if isinstance(one, int)]
+        before, after = (
+            [node for one, node in sorted(places, key=order.__getitem__) if one == side]
+            for side in (0, 1)
+        )
+        found.append(_merged(diffs, before, after))
+    return found[::-1]
 
 
 def _merged(

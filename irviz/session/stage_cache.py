@@ -70,7 +70,7 @@ class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
 
     def __init__(self, find: Callable[Concatenate[Stage, _Arguments], _Found]) -> None:
         self._find = find
-        self._of_stage = lru_cache(maxsize=_MOST_STAGES)(_nothing_yet)
+        self._of_stage = lru_cache(maxsize=_MOST_STAGES)(lambda _: dict[object, Any]())
         self.cache_clear = self._of_stage.cache_clear
 
     def __call__(
@@ -83,10 +83,6 @@ class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
             kept[arguments] = self._find(stage, *arguments, **named)
         found: _Found = kept[arguments]
         return found
-
-
-def _nothing_yet(_: Stage) -> dict[object, Any]:
-    return {}
 
 
 class Reading:

@@ -57,7 +57,7 @@ from irviz.model.diff.node_links import (
     unchanged_links,
 )
 from irviz.model.diff.union_graph import UnionGraph, union_graph
-from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, TypeParts
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import MemoryEffects
 from irviz.model.matching.alignment import (
     Alignment,
@@ -139,7 +139,7 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
         _function_diffs(last, tuple(_without_repeats(stages)), function, frozenset(read)),
         tuple(_module_differences(first.module, last.module)),
         _transforms(stages),
-        (_text(first), _text(last)),
+        (ModuleText(partial(_function_texts, first)), ModuleText(partial(_function_texts, last))),
     )
 
 
@@ -240,18 +240,14 @@ def _relax_diff(
         **moved_nodes(singles, before, after, (_accesses(*sides[0]), _accesses(*sides[1]))),
     }
     nodes = diff_nodes(links, groups, blocks, comparison, moved)
+    result_types = [type_parts(stage.module[name].ret_ty) for stage, name in sides]
     results = (
         *block_differences(blocks, before, after),
-        *result_differences(comparison, (_result_type(*sides[0]), _result_type(*sides[1]))),
+        *result_differences(comparison, (result_types[0], result_types[1])),
     )
     return FunctionDiff(
         *pair, FunctionChange.SAME, differences=results, nodes=nodes, graphs=(before, after)
     )
-
-
-@kept_by_stage
-def _result_type(stage: Stage, name: str) -> TypeParts:
-    return type_parts(stage.module[name].ret_ty)
 
 
 def _plain_diff(
@@ -291,11 +287,10 @@ def _graph(stage: Stage, name: str) -> Graph | None:
 
 def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
     graph, nest = _graph(stage, name), nest_of(stage, name)
+    added, removed = FunctionChange.ADDED, FunctionChange.REMOVED
     if is_added:
-        change = FunctionChange.ADDED
-        return FunctionDiff("", name, change, graphs=(None, graph), nests=(None, nest))
-    change = FunctionChange.REMOVED
-    return FunctionDiff(name, "", change, graphs=(graph, None), nests=(nest, None))
+        return FunctionDiff("", name, added, graphs=(None, graph), nests=(None, nest))
+    return FunctionDiff(name, "", removed, graphs=(graph, None), nests=(nest, None))
 
 
 def _entries(mod: ir.IRModule) -> set[str]:
@@ -422,10 +417,6 @@ def _module_differences(before: ir.IRModule, after: ir.IRModule) -> list[Differe
         for mod in (before, after)
     ]
     return found + attribute_differences(*infos)
-
-
-def _text(stage: Stage) -> ModuleText:
-    return ModuleText(lambda: _function_texts(stage))
 
 
 def _function_texts(stage: Stage) -> Mapping[str, FunctionText]:

@@ -86,20 +86,29 @@ def _try_in_worker(sent: bytes, keep: bool) -> TrialOutcome:
         raise
     except Exception:  # it refers to objects that only the other process has
         return TrialOutcome()
-    error, after = "", None
+    try:
+        made = _applied(mod, transform)
+    except (TransformError, NotFoundError) as refusal:
+        return TrialOutcome(str(refusal))
+    change = None if compare is None or made.module is None else compare(mod, made.module)
+    return replace(made, change=change, module=made.module if keep else None)
+
+
+def _applied(mod: ir.IRModule, transform: Apply) -> TrialOutcome:
+    """Apply a transform; raise TransformError or NotFoundError if it rejects its arguments."""
+    after, error = None, ""
     with captured_stderr() as captured:
         try:
             # some passes write into the module itself; a copy shares its functions
             after = transform(mod.clone())
-        except (TransformError, NotFoundError) as refusal:
-            error = str(refusal)
+        except (TransformError, NotFoundError):
+            raise
         except Exception as failure:  # TVM raises what its C++ side threw, of any class
             error = f"{type(failure).__name__}: {failure}".strip()
-    change = None if compare is None or after is None else compare(mod, after)
-    return TrialOutcome(error, captured.text, change, module=after if keep else None)
+    return TrialOutcome(error, captured.text, module=after)
 
 
-# --- apply transform ------------------------------
+# --- Make a stage from another -------------------------------------------------------------------
 
 
 def apply_transform(
@@ -117,45 +126,30 @@ def apply_transform(
     error. Raises TransformError or NotFoundError, and makes no stage, if the transform rejects its
     arguments.
     """
-    module, error, stderr = stage.module, "", ""
-    tried = transform.tried_as if isolate else None
     if stage.files and transform.evaluates_code:
-        module, error, stderr = _apply_in_worker(stage.module, transform, seconds)
-    elif tried is not None:
-        outcome = try_transform(stage.module, tried, seconds=seconds)
-        # any other failure may be the worker's own: it lacks the user's target and functions
-        error, stderr = outcome.error if outcome.is_deadly else "", outcome.stderr
-    if not error and module is stage.module:
-        with captured_stderr() as captured:
-            try:
-                # some passes write into the module itself; a copy shares its functions
-                module = transform(stage.module.clone())
-            except (TransformError, NotFoundError):
-                raise
-            except Exception as failure:  # TVM raises what its C++ side threw, of any class
-                error = f"{type(failure).__name__}: {failure}".strip()
-        stderr = captured.text
+        made = _apply_in_worker(stage.module, transform, seconds)
+    else:
+        made = TrialOutcome()
+        if isolate and (tried := transform.tried_as) is not None:
+            made = try_transform(stage.module, tried, seconds=seconds)
+        if not made.is_deadly:  # any other failure may be the worker's: it lacks the user's target
+            made = _applied(stage.module, transform)
     return Stage(
         id=new_id,
-        module=module,
+        module=made.module or stage.module,
         label=transform.label,
         parent=stage.id,
         transform=transform,
-        error=error,
+        error=made.error,
         constant_names={**stage.constant_names, **transform.constant_names},
-        stderr=stderr,
+        stderr=made.stderr,
         files=stage.files,
         made_from=stage,
     )
 
 
-def _apply_in_worker(
-    mod: ir.IRModule, transform: Transform, seconds: float
-) -> tuple[ir.IRModule, str, str]:
-    """Apply a transform in the worker; return the module, the error and what TVM wrote.
-
-    Raises TransformError if the transform cannot be sent.
-    """
+def _apply_in_worker(mod: ir.IRModule, transform: Transform, seconds: float) -> TrialOutcome:
+    """Apply a transform in the worker; raise TransformError if it cannot be sent there."""
     outcome = try_transform(mod, transform.tried_as or transform, keep=True, seconds=seconds)
     if outcome.module is None and not outcome.error:
         raise TransformError(
@@ -163,7 +157,7 @@ def _apply_in_worker(
             "and it cannot be sent there: apply it by its name in the catalog, to which "
             "irviz.register_pass adds your own"
         )
-    return outcome.module or mod, outcome.error, outcome.stderr
+    return outcome
 
 
 def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:

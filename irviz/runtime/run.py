@@ -61,7 +61,7 @@ from irviz.worker.supervisor import (
     WorkerError,
 )
 
-__all__ = ["CallInputs", "RunConfig", "TraceRequest", "measure", "run"]
+__all__ = ["CallInputs", "Inputs", "RunConfig", "TraceRequest", "measure", "run"]
 
 
 def run(

@@ -99,7 +99,8 @@ class Bisection:
     @property
     def words(self) -> str:
         """Why the stage fails, in words; "" if none does."""
-        return next((one.words for one in self.checked if one.fails and one.id == self._id), "")
+        found = self.stage.id if self.stage else ""
+        return next((one.words for one in self.checked if one.fails and one.id == found), "")
 
     @property
     def line(self) -> str:
@@ -116,10 +117,6 @@ class Bisection:
     def is_too_long(self) -> bool:
         """Whether the pass, or the run of its result, hit its time limit."""
         return "longer than" in self.words
-
-    @property
-    def _id(self) -> str:
-        return self.stage.id if self.stage else ""
 
     def diff(self) -> Diff:
         """Return what the pass changed; raise StageError if no stage fails."""

@@ -13,11 +13,8 @@ from irviz.ir.module_functions import relax_function
 from irviz.model.runs.array_diff import scaled_tolerance
 from irviz.model.runs.execution_trace import Array, first_divergence, node_differences
 from irviz.model.runs.run_result import Origin, OriginRun, OriginVerdict, RunResult, compare_runs
-from irviz.runtime.call_inputs import CallInputs
 from irviz.runtime.local_vm import remembered
-from irviz.runtime.run import run
-from irviz.runtime.run_config import RunConfig
-from irviz.runtime.trace_recorder import TraceRequest
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import inlined_graph
 from irviz.transforms.stage import Stage

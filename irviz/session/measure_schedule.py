@@ -109,13 +109,13 @@ class ScheduleTimes:
         results = self._results(schedule)
         if not any(one.error or one.timing for one in results):
             return ""
-        is_measured, clock = any(one.timing for one in results), schedule.run_config.clock
+        clock = schedule.run_config.clock if any(one.timing for one in results) else ""
         speeds = [_speed(one, results[0]) for one in results]
         cells = [
             (f"{stage.id} {schedule.step(stage)}", *_cells(one, results[0]), speed)
             for stage, one, speed in zip(schedule.stages, results, speeds, strict=True)
         ]
-        clock = clock if is_measured and clock != THIS_MACHINE else ""
+        clock = "" if clock == THIS_MACHINE else clock
         return str(render("step_times", rows=cells, fastest=max(speeds), clock=clock))
 
     def step(self, function: tirx.PrimFunc) -> StepResult:

@@ -33,7 +33,6 @@ class HistoryStep:
     """What a node is in one stage, and what the pass that made the stage did to it.
 
     Attributes:
-        stage: The stage.
         function: The function that the nodes are in.
         nodes: The nodes that became the node, or that it became; empty once it is gone.
         diffs: What the pass did to them; empty in the first stage.
@@ -248,7 +247,6 @@ class DiffBeside:
     """What became of a function between two stages.
 
     Attributes:
-        diff: The diff.
         function: The name of the function in the other stage.
         by_node: What became of each node, by the nodes of the one stage.
     """
@@ -283,7 +281,6 @@ class BlamedLine:
     """A line of TVMScript, and the pass that last changed it.
 
     Attributes:
-        text: The line.
         stage: The stage that the pass made, None if unknown.
         function: The function in that stage that the line belongs to.
         node: The node bound on the line, by its name in that stage; "" for none.
@@ -300,7 +297,6 @@ class Blame:
     """The TVMScript of a stage, with the pass that last changed each line.
 
     Attributes:
-        stage: The stage.
         lines: Its lines. A line that binds a node has the pass that last changed that node; a line
             of another function has the pass that last changed that function.
         nodes: By node of the function, the stage whose pass last changed it.

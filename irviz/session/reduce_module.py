@@ -31,8 +31,7 @@ from irviz.runtime.argument_conversion import Array
 from irviz.runtime.call_inputs import RANDOM, Cases, generator_for, random_array
 from irviz.runtime.local_vm import PERTURB, perturb_value
 from irviz.runtime.module_serialization import PortableFunction, pack_module, unpack_module
-from irviz.runtime.run import CallInputs, TraceRequest, run
-from irviz.runtime.run_config import RunConfig
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.session.bisect import Bisection, Progress, bisect, cancelled_by
 from irviz.session.check_equivalence import FILLS, INTERFACE, StageVerdict, ValueCheck
 from irviz.session.session import Session
@@ -59,7 +58,6 @@ class Reduction:
     """A smaller module with the same failure.
 
     Attributes:
-        module: The module.
         function: The function that was reduced.
         bindings: The number of bindings before and after.
         tries: The number of modules tried.

@@ -26,9 +26,7 @@ from irviz.model.runs.execution_trace import (
     node_differences,
 )
 from irviz.model.runs.run_result import RunResult, compare_runs
-from irviz.runtime.call_inputs import CallInputs, Inputs
-from irviz.runtime.run import run
-from irviz.runtime.trace_recorder import TraceRequest
+from irviz.runtime.run import CallInputs, Inputs, TraceRequest, run
 from irviz.session.compare_with_origin import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState

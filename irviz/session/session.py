@@ -28,11 +28,8 @@ from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
 from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.runtime.argument_conversion import Array
-from irviz.runtime.call_inputs import CallInputs, Inputs
-from irviz.runtime.run import measure
-from irviz.runtime.run_config import RunConfig
+from irviz.runtime.run import CallInputs, Inputs, RunConfig, TraceRequest, measure
 from irviz.runtime.simulate_memory import memory_use
-from irviz.runtime.trace_recorder import TraceRequest
 from irviz.session import run_stages
 from irviz.session.extract_layer import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history

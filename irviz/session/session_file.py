@@ -38,8 +38,7 @@ from irviz.loaders.load import SESSION_ENTRY
 from irviz.loaders.tvm_json import TvmJsonError, objects_from_json, objects_to_json, read_objects
 from irviz.model.graph.graph import Layer, LayerPart, NodeId
 from irviz.model.graph.layers import LayersByNode
-from irviz.runtime.call_inputs import Inputs
-from irviz.runtime.run import CallInputs, RunConfig
+from irviz.runtime.run import CallInputs, Inputs, RunConfig
 from irviz.safe_files import atomic_write
 from irviz.session.session_encoding import (
     EncodingError,
@@ -138,21 +137,19 @@ def decode_session(
     try:
         index = json.loads(entries[INDEX])
     except (ValueError, RecursionError) as failure:
-        raise SessionFileError(damaged(name, f"its index is not JSON ({failure})")) from None
+        raise _damaged(name, f"its index is not JSON ({failure})") from None
     version_note = _check_version(name, index)
     try:
         return _decode_session(index, _object_table(entries, read_objects))
     except (EncodingError, TvmJsonError, RecursionError) as failure:
-        raise SessionFileError(damaged(name, f"{failure}{version_note}")) from None
+        raise _damaged(name, f"{failure}{version_note}") from None
 
 
 def _check_version(name: str, index: object) -> str:
     """Raise SessionFileError for an unknown format; return a note if the TVM version differs."""
     version = index.get(_VERSION) if isinstance(index, dict) else None
     if not isinstance(index, dict) or type(version) is not int or version < 1:
-        raise SessionFileError(
-            _not_a_session(name, "its index has no version of the session format")
-        )
+        raise _not_a_session(name, "its index has no version of the session format")
     if version > FORMAT:
         raise SessionFileError(
             f"{name!r} was written by a newer irviz, {brief(index.get('irviz'))}, in format "
@@ -382,47 +379,45 @@ def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:
             content = read_file(Path(path), memory_share() // 2)  # arrays are copied once
             if not content.startswith(_SIGNATURE):
                 reason = f"it begins with {content[:8]!r}" if content else "it is empty"
-                raise SessionFileError(_not_a_session(name, reason))
+                raise _not_a_session(name, reason)
             with open_archive(content) as archive:
                 return _entries(name, archive, len(content))
     except SessionFileError:
         raise
     except Exception as failure:  # zipfile raises errors of any class for damaged archives
-        raise SessionFileError(damaged(name, one_line(failure))) from failure
+        raise _damaged(name, one_line(failure)) from failure
 
 
-def damaged(name: str, reason: str) -> str:
-    """Return the message for a damaged file, in one sentence."""
-    return f"{name!r} is damaged or cut short: {' '.join(reason.split())}; {_AGAIN}"
+def _damaged(name: str, reason: str) -> SessionFileError:
+    return SessionFileError(
+        f"{name!r} is damaged or cut short: {' '.join(reason.split())}; {_AGAIN}"
+    )
 
 
-def _not_a_session(name: str, reason: str) -> str:
-    return f"{name!r} is not a session: {reason}, where a file that Session.save wrote was expected"
+def _not_a_session(name: str, reason: str) -> SessionFileError:
+    return SessionFileError(
+        f"{name!r} is not a session: {reason}, where a file that Session.save wrote was expected"
+    )
 
 
 def _entries(name: str, archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     members = archive.infolist()
     if all(member.filename != INDEX for member in members):
-        raise SessionFileError(_not_a_session(name, f"it is a zip archive without {INDEX!r}"))
+        raise _not_a_session(name, f"it is a zip archive without {INDEX!r}")
     seen: set[str] = set()
     for member in members:
-        reason = ""
         if not SESSION_ENTRY.fullmatch(member.filename):
-            reason = f"it has the entry {brief(member.filename)}, which no session has"
-        elif member.filename in seen:
-            reason = f"it has {member.filename!r} more than once"
+            raise _damaged(name, f"it has the entry {brief(member.filename)}, which no session has")
+        if member.filename in seen:
+            raise _damaged(name, f"it has {member.filename!r} more than once")
         seen.add(member.filename)
-        if reason:
-            raise SessionFileError(damaged(name, reason))
     declared = sum(member.file_size for member in members)
     try:
         check_unpacked(size, declared, _AGAIN)
     except FileError as failure:
         raise SessionFileError(f"{name!r} {failure}") from None
     if (index := archive.getinfo(INDEX).file_size) > _MAX_INDEX:
-        raise SessionFileError(
-            damaged(name, f"its index has {index:,} bytes, and at most {_MAX_INDEX:,} are read")
-        )
+        raise _damaged(name, f"its index has {index:,} bytes, and at most {_MAX_INDEX:,} are read")
     # zipfile reads no more of an entry than the archive declares
     return {member.filename: archive.read(member) for member in members}
 

@@ -15,8 +15,7 @@ from irviz.errors import NotFoundError, UntrustedError
 from irviz.ir.module_functions import drawable_function, drawable_functions
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.build_module import why_not_confined
-from irviz.runtime.call_inputs import Inputs
-from irviz.runtime.run import CallInputs, RunConfig
+from irviz.runtime.run import CallInputs, Inputs, RunConfig
 from irviz.runtime.run_config import parse_device
 from irviz.session.stage_diff import is_lost
 from irviz.transforms.stage import Stage
@@ -90,13 +89,10 @@ class SessionState:
 
         It is confined if the files are not trusted.
         """
-        is_opened = any(stage.files for stage in stages)
+        if not any(stage.files for stage in stages):
+            return self.run_config
         confine = not all(map(self.is_trusted, stages))
-        return (
-            replace(self.run_config, isolate=True, confine=confine)
-            if is_opened
-            else self.run_config
-        )
+        return replace(self.run_config, isolate=True, confine=confine)
 
     def _with(self, **changes: Any) -> Self:
         changed = copy(self)

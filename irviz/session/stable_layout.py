@@ -80,19 +80,12 @@ def chain_part(tree: StageTree, function: str) -> tuple[Stage, ...]:
 
 def _is_comparable(stage: Stage, function: str) -> bool:
     """Return whether a stage has the function, and it is compared in no time."""
-    functions, bindings = _size(stage, function)
-    return 0 < functions <= MOST_FUNCTIONS and bindings <= MOST_BINDINGS
-
-
-@lru_cache(maxsize=64)
-def _size(stage: Stage, function: str) -> tuple[int, int]:
-    """Return how many Relax functions a stage has, 0 without this one, and bindings in this one."""
     functions = relax_functions(stage.module)
-    if function not in functions:
-        return 0, 0
+    if function not in functions or len(functions) > MOST_FUNCTIONS:
+        return False
     body = functions[function].body
     blocks = body.blocks if isinstance(body, relax.SeqExpr) else ()
-    return len(functions), sum(len(block.bindings) for block in blocks)
+    return sum(len(block.bindings) for block in blocks) <= MOST_BINDINGS
 
 
 @dataclass(eq=False)

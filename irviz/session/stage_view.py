@@ -97,7 +97,6 @@ class StageView:
     """The drawn graph, and where each node of the function is in it.
 
     Attributes:
-        graph: The drawn graph.
         visible: The visible graph of the function alone.
         inner: The views of inlined functions, by call.
         size: The number of nodes in the function.

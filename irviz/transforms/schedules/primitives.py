@@ -178,13 +178,10 @@ class Primitive:
             raise TransformError(f"{self.name}: {failure}; it takes {takes}") from None
         values: dict[str, object] = {}
         for parameter in self.parameters:
-            value = given.get(parameter.name, parameter.default)
+            value, default = given.get(parameter.name, parameter.default), parameter.default
             if parameter.is_variadic:
                 values[parameter.name] = list(given.get(parameter.name, ()))
-            elif parameter.is_required or (type(value), value) != (
-                type(parameter.default),
-                parameter.default,
-            ):
+            elif parameter.is_required or type(value) is not type(default) or value != default:
                 values[parameter.name] = value
         return values
 

@@ -50,22 +50,6 @@ _JUMP = 2.0
 """If a pass enlarges the error by less than this, the error has grown over many stages."""
 
 
-@dataclass(frozen=True)
-class CheckedStage:
-    """A stage that was checked, or whose pass failed; `words` describes the outcome.
-
-    Attributes:
-        max_abs: The largest |Δ| from the first stage with usual inputs, None if unknown.
-        share: The largest |Δ| with any ordinary inputs, in proportion to the tolerance.
-    """
-
-    id: str
-    fails: bool
-    words: str
-    max_abs: float | None = None
-    share: float | None = None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Bisection:
     """The first pass that makes a check fail.
@@ -74,7 +58,7 @@ class Bisection:
         session: The stages that were checked.
         stage: The stage that the pass produced, None if no stage fails.
         before: The stage that the pass was applied to; it passes the check.
-        checked: The ids of the stages that were checked, in pipeline order.
+        checked: The outcomes of the stages that were checked, in pipeline order.
         check: The check, with its tolerance.
         is_exhaustive: Whether every stage up to the failing one was checked. If not, `before`
             passes and `stage` fails, but an earlier stage may fail too.
@@ -88,7 +72,7 @@ class Bisection:
     session: Session
     stage: Stage | None
     before: Stage | None
-    checked: tuple[CheckedStage, ...]
+    checked: tuple[StageVerdict, ...]
     check: Check
     tolerance: Tolerance | None
     is_exhaustive: bool
@@ -248,10 +232,7 @@ def _bisect(
         session,
         None if first is None else stages[first],
         None if first is None else stages[first - 1],
-        tuple(
-            CheckedStage(stages[at].id, one.fails, one.words, one.max_abs, one.share)
-            for at, one in sorted(checks.found.items())
-        ),
+        tuple(checks.found[at] for at in sorted(checks.found)),
         check,
         tolerance,
         set(range(first or 0)) <= checks.found.keys(),
@@ -392,7 +373,8 @@ class _Checks:
         self._steps.begin(f"checking stage {stage.id}, {stage.label}, with special values")
         verdict, ordinary = self._values.special(stage), self.found[at]
         if verdict.fails:
-            self.found[at] = replace(verdict, max_abs=ordinary.max_abs, share=ordinary.share)
+            verdict = replace(verdict, max_abs=ordinary.max_abs, share=ordinary.share)
+            self.found[at] = replace(verdict, id=stage.id)
         return verdict.fails
 
     def fails(self, at: int) -> bool:
@@ -401,11 +383,12 @@ class _Checks:
             stage = self.stages[at]
             self._steps.begin(f"checking stage {stage.id}, {stage.label}")
             try:
-                self.found[at] = StageVerdict(True, stage.error) if stage.error else self._look(at)
+                verdict = StageVerdict(True, stage.error) if stage.error else self._look(at)
             except CancelledRunError:
                 raise
             except RunError as failure:
-                self.found[at] = StageVerdict(True, str(failure))
+                verdict = StageVerdict(True, str(failure))
+            self.found[at] = replace(verdict, id=stage.id)
         return self.found[at].fails
 
     def _look(self, at: int) -> StageVerdict:

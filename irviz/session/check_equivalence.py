@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -59,7 +59,7 @@ _SEED = 53
 
 @dataclass(frozen=True, eq=False)
 class StageVerdict:
-    """How a stage compares with the first one.
+    """How a stage compares with the first one, or why it cannot.
 
     Attributes:
         words: How it compares, in words.
@@ -69,16 +69,18 @@ class StageVerdict:
         case: The case of it with the largest |Δ|.
         is_special: Whether it fails for values alone that ordinary arguments do not have.
         tolerance: The tolerance of each output.
+        id: The id of the stage, as a bisection says it.
     """
 
     fails: bool
     words: str
     max_abs: float | None = None
     share: float | None = None
-    sample: Sample | None = None
+    sample: Sample | None = field(default=None, repr=False)
     case: int = 0
     is_special: bool = False
-    tolerance: Sequence[Tolerance] = ()
+    tolerance: Sequence[Tolerance] = field(default=(), repr=False)
+    id: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -188,22 +188,18 @@ def reduce(
     )
 
 
+@dataclass
 class _Search:
     """The search for a smallest module that still fails."""
 
-    def __init__(
-        self,
-        mod: ir.IRModule,
-        function: str,
-        fails: Callable[[ir.IRModule], bool],
-        seconds: float,
-        progress: Progress | None,
-        cancel: threading.Event,
-    ) -> None:
-        self.tries = 0
-        self._mod, self._function, self._fails, self._seconds = mod, function, fails, seconds
-        self._progress, self._cancel = progress, cancel
-        self._start = time.monotonic()
+    _mod: ir.IRModule
+    _function: str
+    _fails: Callable[[ir.IRModule], bool]
+    _seconds: float
+    _progress: Progress | None
+    _cancel: threading.Event
+    _start: float = field(default_factory=time.monotonic)
+    tries: int = 0
 
     @property
     def spent(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from irviz.model.folding.visible_graph import VisibleGraph
-from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, inlined_id
+from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, grouped, inlined_id
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.execution_trace import Trace
 from irviz.session.stage_view import StageView
@@ -197,12 +197,8 @@ def visible_node(drawn: StageView, node_id: NodeId) -> NodeId | None:
 
 def by_visible_node(drawn: StageView, node_ids: Iterable[NodeId]) -> dict[NodeId, list[NodeId]]:
     """Group nodes by the drawn node that shows or contains them."""
-    found: dict[NodeId, list[NodeId]] = {}
-    for node_id in node_ids:
-        where = visible_node(drawn, node_id)
-        if where is not None:
-            found.setdefault(where, []).append(node_id)
-    return found
+    places = ((visible_node(drawn, node_id), node_id) for node_id in node_ids)
+    return grouped((where, node_id) for where, node_id in places if where is not None)
 
 
 def sum_values(drawn: StageView, values: Mapping[NodeId, float]) -> dict[NodeId, float]:

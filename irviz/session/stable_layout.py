@@ -315,19 +315,6 @@ class ComparedViews:
     diff: FunctionDiff
 
 
-def function_diff(tree: StageTree, before: str, after: str, function: str) -> FunctionDiff:
-    """Return the diff of the function with this name in the later stage.
-
-    Raises:
-        NotFoundError: A stage lacks it.
-    """
-    found = diff_stages(tree, before, after, function).functions
-    diff = next((one for one in found if one.after == function and one.before), None)
-    if diff is None:
-        raise NotFoundError(f"stage {before} has no function that became {function!r}")
-    return diff
-
-
 def compared_views(
     tree: StageTree, before: str, after: str, function: str, state: ViewState | None = None
 ) -> ComparedViews:
@@ -341,11 +328,15 @@ def compared_views(
         NotFoundError: A stage lacks the function or the node, or there is no path between two.
     """
     chosen = state or ViewState()
-    whole = diff = function_diff(tree, before, after, function)
+    found = diff_stages(tree, before, after, function).functions
+    diff = next((one for one in found if one.after == function and one.before), None)
+    if diff is None:
+        raise NotFoundError(f"stage {before} has no function that became {function!r}")
     if None in diff.graphs or not diff.nodes:
         raise NotFoundError(
             f"{function!r} is not compared node by node: only Relax functions with nodes are"
         )
+    whole = diff
     if chosen.around is not None:
         diff = diff_part(diff, chosen.around, chosen.steps, chosen.to)
     drawn = place_diff(diff, expansion=chosen.choices)

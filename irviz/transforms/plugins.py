@@ -17,16 +17,12 @@ def load_entry_points(group: str) -> None:
     If an import fails, a warning names the package.
     """
     for entry in metadata.entry_points(group=group):
-        _load(entry)
-
-
-def _load(entry: metadata.EntryPoint) -> None:
-    try:
-        entry.load()
-    except Exception as failure:  # whatever another package does, irviz can be used
-        package = entry.dist.name if entry.dist else entry.value
-        warnings.warn(
-            f"the entry point {entry.name!r} of {package!r} in {entry.group!r} could not be "
-            f"loaded: {type(failure).__name__}: {failure}",
-            stacklevel=3,
-        )
+        try:
+            entry.load()
+        except Exception as failure:  # noqa: PERF203 - whatever it does, irviz can be used
+            package = entry.dist.name if entry.dist else entry.value
+            warnings.warn(
+                f"the entry point {entry.name!r} of {package!r} in {entry.group!r} could not be "
+                f"loaded: {type(failure).__name__}: {failure}",
+                stacklevel=2,
+            )

@@ -34,7 +34,7 @@ from irviz.transforms.plugins import KERNELS, load_entry_points
 
 __all__ = ["LibraryKernel", "define", "definitions", "is_current", "kernels", "register"]
 
-DefiningFunction = Callable[..., object]
+Function = Callable[..., object]
 
 FLOATS = ("float32", "float64", "float16")
 """The dtypes of irviz's own definitions and kernels."""
@@ -56,7 +56,7 @@ class RegisteredFunction:
     name: str
     signatures: tuple[Signature, ...]
     summary: str
-    function: Callable[..., object]
+    function: Function
 
     @property
     def signature(self) -> Signature:
@@ -70,7 +70,7 @@ class TEDefinition(RegisteredFunction):
 
 def define(
     name: str, signature: str, dtype: str | Sequence[str] = "float32"
-) -> Callable[[DefiningFunction], DefiningFunction]:
+) -> Callable[[Function], Function]:
     """Register the decorated function of TE tensors as the definition `name`.
 
     The function gets a `te.Tensor` for each input and returns one, or a tuple of them. Defining
@@ -87,7 +87,7 @@ def define(
     """
     signatures = parse_signatures(signature, dtype)
 
-    def decorate(function: DefiningFunction) -> DefiningFunction:
+    def decorate(function: Function) -> Function:
         summary = checked_summary("definition", name, signatures[0], function)
         DEFINITIONS_BY_NAME[name] = TEDefinition(name, signatures, summary, function)
         return function
@@ -109,7 +109,7 @@ def parse_signatures(signature: str, dtype: str | Sequence[str]) -> tuple[Signat
 
 
 def checked_summary(
-    what: str, name: str, signature: Signature, function: Callable[..., object], outputs: int = 0
+    what: str, name: str, signature: Signature, function: Function, outputs: int = 0
 ) -> str:
     """Return the first line of a function's docstring, or "".
 
@@ -385,8 +385,6 @@ OPERATORS = (
 # --- Kernels --------------------------------------------------------------------------------------
 
 
-KernelFunction = Callable[..., object]
-
 KERNELS_BY_NAME: dict[str, LibraryKernel] = {}
 """The kernels registered in this process; `kernels` also loads those of other packages."""
 
@@ -405,7 +403,7 @@ class LibraryKernel(RegisteredFunction):
 
 def register(
     name: str, signature: str, dtype: str | Sequence[str] = "float32", *, definition: str = ""
-) -> Callable[[KernelFunction], KernelFunction]:
+) -> Callable[[Function], Function]:
     """Register the decorated function as the library kernel `name`.
 
     The function gets one array for each tensor, the outputs last, and writes into those.
@@ -434,7 +432,7 @@ def register(
             f"'env.{name}'"
         )
 
-    def decorate(function: KernelFunction) -> KernelFunction:
+    def decorate(function: Function) -> Function:
         first = signatures[0]
         summary = checked_summary("kernel", name, first, function, len(first.outputs))
         _add(LibraryKernel(name, signatures, summary, function, definition))
@@ -474,7 +472,7 @@ class _TensorKernel:
         return partial, (on_arrays, KERNELS_BY_NAME[self.name].function)
 
 
-def on_arrays(function: KernelFunction, *tensors: tvm.runtime.Tensor) -> None:
+def on_arrays(function: Function, *tensors: tvm.runtime.Tensor) -> None:
     """Call a kernel's function on NumPy's view of tensors."""
     function(*(np.from_dlpack(tensor) for tensor in tensors))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,106 +43,91 @@ def origin_verdict(
     origin = stage.origin
     if origin is None or state.function != "main" or not result.outputs:
         return None
-    if origin.is_isolated and state.config_for(stage).confine:
+    config = state.config_for(stage)
+    if origin.is_isolated and config.confine:
         return OriginVerdict(
             origin.name, None, "that runs code of the file, which session.trust() allows"
         )
-    return remembered(
-        _verdicts,
-        (origin, call, stage.module),
-        lambda: _verdict(origin, state, stage, call, result, on_progress),
-        _MOST,
-    )
+    check = _OriginCheck(origin, stage, state.function, call, config, on_progress)
+    key = origin, call, stage.module
+    return remembered(_verdicts, key, lambda: check.verdict(result), _MOST)
 
 
-def _verdict(
-    origin: Origin,
-    state: SessionState,
-    stage: Stage,
-    call: CallInputs,
-    result: RunResult,
-    on_progress: OnProgress | None,
-) -> OriginVerdict:
-    config = state.config_for(stage)
-    names = [param.name for param in relax_function(stage.module, state.function).params]
-    values = call.cases(stage.module, state.function)[0]
-    arguments = {
-        name: np.asarray(value)
-        for name, value in zip(names, values, strict=True)
-        if isinstance(value, np.ndarray | np.generic | bool | int | float)
-    }
-    if on_progress is not None:
-        on_progress(f"running {origin.name} for comparison")
-    try:
-        expected = _run(origin, arguments, 0, config, on_progress)
-    except Exception as failure:  # whatever it is, the stage itself has run
-        return OriginVerdict(origin.name, None, error_summary(failure))
-    first = tuple(output[:1] for output in result.outputs)
-    wanted = tuple(output[None] for output in expected.outputs)
-    given = [value.dtype for value in values if isinstance(value, np.ndarray)]
-    limits = [scaled_tolerance(*pair, given) for pair in zip(first, wanted, strict=False)]
-    comparison = compare_runs(RunResult(first, 0.0), RunResult(wanted, 0.0), limits)
-    verdict = OriginVerdict(origin.name, comparison)
-    if not verdict.is_different:
+@dataclass(frozen=True, eq=False)
+class _OriginCheck:
+    """A comparison of a stage with its origin."""
+
+    origin: Origin
+    stage: Stage
+    function: str
+    call: CallInputs
+    config: RunConfig
+    on_progress: OnProgress | None
+
+    def verdict(self, result: RunResult) -> OriginVerdict:
+        """Return how these results of the stage compare."""
+        names = [one.name for one in relax_function(self.stage.module, self.function).params]
+        values = self.call.cases(self.stage.module, self.function)[0]
+        arguments = {
+            name: np.asarray(value)
+            for name, value in zip(names, values, strict=True)
+            if isinstance(value, np.ndarray | np.generic | bool | int | float)
+        }
+        name = self.origin.name
+        if self.on_progress is not None:
+            self.on_progress(f"running {name} for comparison")
+        try:
+            expected = self.run(arguments, 0)
+        except Exception as failure:  # whatever it is, the stage itself has run
+            return OriginVerdict(name, None, error_summary(failure))
+        first = tuple(output[:1] for output in result.outputs)
+        wanted = tuple(output[None] for output in expected.outputs)
+        given = [value.dtype for value in values if isinstance(value, np.ndarray)]
+        limits = [scaled_tolerance(*pair, given) for pair in zip(first, wanted, strict=False)]
+        comparison = compare_runs(RunResult(first, 0.0), RunResult(wanted, 0.0), limits)
+        verdict = OriginVerdict(name, comparison)
+        if verdict.is_different:
+            with contextlib.suppress(Exception):  # the verdict stands without it
+                return replace(verdict, remark=self.first_difference(self.run(arguments, _BUDGET)))
         return verdict
-    remark = ""
-    with contextlib.suppress(Exception):  # the verdict stands without it
-        recorded = _run(origin, arguments, _BUDGET, config, on_progress)
-        remark = _first_difference(recorded, state, stage, call, config, on_progress)
-    return OriginVerdict(origin.name, comparison, remark)
 
+    def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
+        """Run the origin, and keep so many bytes of values."""
+        if not self.origin.is_isolated:
+            return self.origin.run(arguments, budget)
+        memory = self.config.memory
+        return RUNS.call(
+            self.origin.run,
+            arguments,
+            budget,
+            seconds=self.config.seconds,
+            memory=default_memory_limit() if memory is None else memory,
+            on_progress=self.on_progress,
+        )
 
-def _run(
-    origin: Origin,
-    arguments: Mapping[str, Array],
-    budget: int,
-    config: RunConfig,
-    on_progress: OnProgress | None,
-) -> OriginRun:
-    if not origin.is_isolated:
-        return origin.run(arguments, budget)
-    memory = default_memory_limit() if config.memory is None else config.memory
-    return RUNS.call(
-        origin.run,
-        arguments,
-        budget,
-        seconds=config.seconds,
-        memory=memory,
-        on_progress=on_progress,
-    )
-
-
-def _first_difference(
-    expected: OriginRun,
-    state: SessionState,
-    stage: Stage,
-    call: CallInputs,
-    config: RunConfig,
-    on_progress: OnProgress | None,
-) -> str:
-    """Describe the first node whose value differs from the origin's; "" if none is known."""
-    trace = run(
-        stage.module,
-        state.function,
-        call,
-        trace=TraceRequest(budget=_BUDGET),
-        config=config,
-        on_progress=on_progress,
-    ).trace
-    assert trace is not None, "it was requested"
-    graph = inlined_graph(stage, state.function).graph
-    pairs = {node: node for node in expected.trace.visits}
-    found = first_divergence(trace, graph, node_differences(trace, expected.trace, pairs))
-    if found is None:
-        return ""
-    amount = difference_amount(found.difference)
-    callee = graph[found.node].callee
-    name = f"{node_path(found.node)} ({callee})" if callee else node_path(found.node)
-    words = [f"first at {name}: {amount}"]
-    if label := expected.labels.get(found.node):
-        words.append(f"imported from {label}")
-    words.append(
-        "no transform was applied: TVM's importer or compiler is wrong, or the model enlarges the "
-        "errors of rounding"
-    )
-    return "; ".join(words)
+    def first_difference(self, expected: OriginRun) -> str:
+        """Describe the first node whose value differs from the origin's; "" if none is known."""
+        trace = run(
+            self.stage.module,
+            self.function,
+            self.call,
+            trace=TraceRequest(budget=_BUDGET),
+            config=self.config,
+            on_progress=self.on_progress,
+        ).trace
+        assert trace is not None, "it was requested"
+        graph = inlined_graph(self.stage, self.function).graph
+        pairs = {node: node for node in expected.trace.visits}
+        found = first_divergence(trace, graph, node_differences(trace, expected.trace, pairs))
+        if found is None:
+            return ""
+        callee = graph[found.node].callee
+        name = f"{node_path(found.node)} ({callee})" if callee else node_path(found.node)
+        words = [f"first at {name}: {difference_amount(found.difference)}"]
+        if label := expected.labels.get(found.node):
+            words.append(f"imported from {label}")
+        words.append(
+            "no transform was applied: TVM's importer or compiler is wrong, or the model enlarges "
+            "the errors of rounding"
+        )
+        return "; ".join(words)

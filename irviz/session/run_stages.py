@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import CancelledRunError, RunError, UntrustedError
+from irviz.errors import CancelledRunError, RunError
 from irviz.ir.framework_calls import CANNOT
-from irviz.ir.module_functions import drawable_functions
 from irviz.ir.tvmscript import source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
@@ -25,7 +24,7 @@ from irviz.model.runs.execution_trace import (
     first_divergence,
     node_differences,
 )
-from irviz.model.runs.run_result import RunResult, compare_runs
+from irviz.model.runs.run_result import RunResult
 from irviz.runtime.run import CallInputs, Inputs, TraceRequest, run
 from irviz.session.compare_with_origin import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
@@ -41,12 +40,7 @@ from irviz.session.stage_cache import (
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
-from irviz.view.run_result_html import (
-    StageTable,
-    StageTableRow,
-    difference_summary,
-    divergence_summary,
-)
+from irviz.view.run_result_html import difference_summary, divergence_summary
 from irviz.worker.supervisor import OnProgress
 
 
@@ -83,25 +77,6 @@ def run_stage(
     if trace is None or result.trace is None:
         return result
     return replace(result, trace=_with_constants(result.trace, stage, trace.budget))
-
-
-def stage_table(state: SessionState) -> StageTable:
-    """Run all stages, and compare each with the first that can be run."""
-    rows: list[StageTableRow] = []
-    first: RunResult | None = None
-    for stage in state.stages:
-        if state.function not in drawable_functions(stage.module):
-            continue
-        result, error = None, stage.error
-        if not error:
-            try:
-                result = run_stage(state, stage.id)
-            except (RunError, ValueError, UntrustedError) as failure:
-                error = str(failure)
-        first = first or result
-        comparison = compare_runs(result, first) if result and first else None
-        rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
-    return StageTable(tuple(rows))
 
 
 def _value(state: SessionState, stage: Stage, result: RunResult) -> object:
@@ -248,20 +223,6 @@ class DivergenceReport:
             return dimmed_places(upstream, self.differences, view)
         other = {one: difference.reference for one, difference in self.differences.items()}
         return dimmed_places([other[one] for one in upstream], other.values(), view)
-
-
-def first_difference(
-    state: SessionState, stage_id: str, reference: str, case: int | None
-) -> DivergenceReport:
-    """Trace two stages for the same input and compare them; raise what `run` raises.
-
-    By default, the case is the one whose outputs differ most.
-    """
-    if case is None:
-        case = compare_runs(run_stage(state, stage_id), run_stage(state, reference)).worst_case or 0
-    request = TraceRequest(case)
-    traces = trace_stage(state, stage_id, request), trace_stage(state, reference, request)
-    return compare_traces(state, (state.stage(stage_id).id, state.stage(reference).id), traces)
 
 
 def compare_traces(

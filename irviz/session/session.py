@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.errors import DrawError, LoadError, StageError, TransformError
+from irviz.errors import DrawError, LoadError, RunError, StageError, TransformError, UntrustedError
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
@@ -62,7 +62,7 @@ from irviz.view.graph.side_by_side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.run_result_html import StageTable, TimingTable
+from irviz.view.run_result_html import StageTable, StageTableRow, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.value_charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
@@ -667,7 +667,21 @@ class Session(SessionState):
         A stage that failed or cannot be run has a row with the reason. A stage without the
         function, as most stages of a compilation are, has no row.
         """
-        return run_stages.stage_table(self)
+        rows: list[StageTableRow] = []
+        first: RunResult | None = None
+        for stage in self.stages:
+            if self.function not in drawable_functions(stage.module):
+                continue
+            result, error = None, stage.error
+            if not error:
+                try:
+                    result = self.run(stage=stage.id)
+                except (RunError, ValueError, UntrustedError) as failure:
+                    error = str(failure)
+            first = first or result
+            comparison = compare_runs(result, first) if result and first else None
+            rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
+        return StageTable(tuple(rows))
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
         """Run a stage and return the value at every node."""
@@ -691,4 +705,8 @@ class Session(SessionState):
         The result also tells how the values of all other nodes differ. By default `case` is the one
         whose outputs differ most.
         """
-        return run_stages.first_difference(self, stage, reference, case)
+        ids = self.stage(stage).id, self.stage(reference).id
+        if case is None:
+            case = self.compare(*ids).worst_case or 0
+        traces = self.trace(ids[0], case=case), self.trace(ids[1], case=case)
+        return run_stages.compare_traces(self, ids, traces)

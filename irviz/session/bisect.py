@@ -19,15 +19,10 @@ from tvm_ffi import structural_equal
 from irviz.errors import CancelledRunError, InputError, RunError, StageError
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.parameter_values import Argument
+from irviz.ir.symbolic_shapes import parameter_types
 from irviz.model.runs.run_result import RunResult, Tolerance
 from irviz.runtime.call_inputs import Inputs
-from irviz.session.check_equivalence import (
-    INTERFACE,
-    StageVerdict,
-    ValueCheck,
-    named_arguments,
-    renamed,
-)
+from irviz.session.check_equivalence import INTERFACE, StageVerdict, ValueCheck, renamed
 from irviz.session.session import Session
 from irviz.transforms.passes.pass_transform import as_transform, leaf_passes
 from irviz.transforms.stage import Stage
@@ -361,7 +356,8 @@ class _Checks:
         if verdict.sample is None:
             return None
         function = drawable_functions(self.stages[0].module)[self.session.function]
-        return named_arguments(function, verdict.sample.cases, verdict.case)
+        case = verdict.sample.cases[verdict.case]
+        return dict(zip(parameter_types(function), case, strict=True))
 
     def share(self, at: int) -> float | None:
         """Return the error of a stage in proportion to the tolerance, None if it is unknown."""

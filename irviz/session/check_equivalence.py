@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -52,6 +52,8 @@ _ALGEBRA = (
     relax.transform.CombineParallelMatmul,
     relax.transform.AdjustMatmulOrder,
 )
+_UNKNOWN = 1000.0
+"""The operations of a node or function whose number is unknown."""
 _LARGE_TIMES = 4.0
 """How many times the tolerance is for large values: sums of many magnitudes cancel more."""
 _SEED = 53
@@ -343,7 +345,23 @@ class ValueCheck:
 
     @cached_property
     def _operations(self) -> float:
-        return operations_in_a_row(self._first, self._session.function)
+        """The largest number of operations in a row that the errors of a result come from.
+
+        A product of a sum of 64 numbers takes 128 for each number of the result, and those of nodes
+        that follow each other are added. So long reductions, and deep models, have larger errors.
+        """
+        if isinstance(self._function(self._first), tirx.PrimFunc):
+            return _UNKNOWN
+        graph = graph_of(self._first, self._session.function)
+        most: dict[str, float] = {}
+        for node in graph.nodes:  # operands come first
+            shape = shape_in(node.type_label)
+            each = _UNKNOWN
+            if node.flops is not None and (shape is not None or not node.flops):
+                each = node.flops / max(math.prod(shape or ()), 1)
+            before = (most.get(edge.source, 0.0) for edge in graph.operands(node.id))
+            most[node.id] = max(before, default=0.0) + each
+        return max(most.values(), default=1.0)
 
     # --- runs ---
 
@@ -398,38 +416,6 @@ def _changed(cases: Cases, error: float) -> Cases:
         for rows in cases.columns
     ]
     return Cases(columns)
-
-
-def named_arguments(function: ir.BaseFunc, cases: Cases, case: int) -> Mapping[str, Argument]:
-    """Return the arguments of a case by the names of a function's parameters."""
-    return dict(zip(parameter_types(function), cases[case], strict=True))
-
-
-# --- How many operations in a row make a number of a function's result ---------------------------
-
-
-_UNKNOWN = 1000.0
-"""The operations of a node or function whose number is unknown."""
-
-
-def operations_in_a_row(stage: Stage, function: str) -> float:
-    """Return the largest number of operations that the errors of a result come from.
-
-    A product of a sum of 64 numbers takes 128 for each number of the result, and those of nodes
-    that follow each other are added. So long reductions, and deep models, have larger errors.
-    """
-    if isinstance(stage.module[function], tirx.PrimFunc):
-        return _UNKNOWN
-    graph = graph_of(stage, function)
-    most: dict[str, float] = {}
-    for node in graph.nodes:  # operands come first
-        shape = shape_in(node.type_label)
-        each = _UNKNOWN
-        if node.flops is not None and (shape is not None or not node.flops):
-            each = node.flops / max(math.prod(shape or ()), 1)
-        before = (most.get(edge.source, 0.0) for edge in graph.operands(node.id))
-        most[node.id] = max(before, default=0.0) + each
-    return max(most.values(), default=1.0)
 
 
 # --- The dtypes of floats that a module computes in ----------------------------------------------

@@ -30,6 +30,7 @@ from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.run import CallInputs, Inputs, RunConfig, TraceRequest, measure
 from irviz.runtime.simulate_memory import memory_use
+from irviz.safe_files import atomic_write
 from irviz.session import run_stages
 from irviz.session.extract_layer import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
@@ -43,7 +44,6 @@ from irviz.session.stage_diff import diff_modules, diff_stages, union_along
 from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
-from irviz.transforms.export_python import save_arrays
 from irviz.transforms.kernels.swap import Swap, UpdateFunction
 from irviz.transforms.passes.pass_transform import as_transform
 from irviz.transforms.recording import stage_times
@@ -374,7 +374,9 @@ class Session(SessionState):
         script = script_in_worker(stages, self) if stages[-1].files else to_script(stages)
         if not arrays_file or not script.arrays:
             return script.text()
-        return script.text(str(save_arrays(arrays_file, script.arrays)))
+        with atomic_write(arrays_file) as partial, partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **script.arrays)
+        return script.text(str(Path(arrays_file)))
 
     # --- graphs, text and drawings ---
 

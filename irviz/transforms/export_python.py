@@ -11,9 +11,8 @@ import sys
 import textwrap
 import types
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import tvm
@@ -25,7 +24,6 @@ from irviz.errors import IrvizError
 from irviz.ir.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.read_modules import parse_admitted
-from irviz.safe_files import atomic_write
 
 _DECODING = ("import base64", "import zlib")
 _WIDTH = 96
@@ -156,13 +154,6 @@ def tvmscript_source(value: ir.IRModule | tirx.PrimFunc) -> str | None:
         return None
     body = "\n".join(line for line in text.splitlines() if not line.startswith("# from "))
     return f"tvm.script.from_source(r'''\n{body.strip()}\n''')" if is_same else None
-
-
-def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[np.generic]]) -> Path:
-    """Write arrays to an .npz file atomically; raise SaveError on failure."""
-    with atomic_write(path) as partial, partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **dict(arrays))
-    return Path(path)
 
 
 def _array_source(value: NDArray[np.generic]) -> str:

@@ -77,7 +77,7 @@ class _OriginCheck:
         if self.on_progress is not None:
             self.on_progress(f"running {name} for comparison")
         try:
-            expected = self.run(arguments, 0)
+            expected = self.run_origin(arguments, 0)
         except Exception as failure:  # whatever it is, the stage itself has run
             return OriginVerdict(name, None, error_summary(failure))
         first = tuple(output[:1] for output in result.outputs)
@@ -88,10 +88,11 @@ class _OriginCheck:
         verdict = OriginVerdict(name, comparison)
         if verdict.is_different:
             with contextlib.suppress(Exception):  # the verdict stands without it
-                return replace(verdict, remark=self.first_difference(self.run(arguments, _BUDGET)))
+                recorded = self.run_origin(arguments, _BUDGET)
+                return replace(verdict, remark=self.first_difference(recorded))
         return verdict
 
-    def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
+    def run_origin(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Run the origin, and keep so many bytes of values."""
         if not self.origin.is_isolated:
             return self.origin.run(arguments, budget)

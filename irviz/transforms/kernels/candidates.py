@@ -41,7 +41,6 @@ from irviz.transforms.kernels.sample_calls import (
 )
 from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.kernels.swap import (
-    BoundCall,
     CallTarget,
     CallTargetKind,
     call_target,
@@ -316,20 +315,6 @@ def iter_candidates(
     if known and known[0][0] == targets:
         yield known[0][1]
         return
-    for found in _iter_candidates(mod, here, targets):
-        yield found
-    known[:] = [(targets, found)]
-
-
-@lru_cache(maxsize=_MOST_CALLS)
-def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]]:
-    """Return a list for a call's candidates, and for the functions that they were chosen from."""
-    return []
-
-
-def _iter_candidates(
-    mod: ir.IRModule, here: BoundCall, targets: Mapping[str, CallTarget]
-) -> Iterator[tuple[Candidate, ...]]:
     others = {name: each for name, each in targets.items() if name != here.callee}
     callee = call_target(mod, here.callee)
     named = (
@@ -347,7 +332,15 @@ def _iter_candidates(
         for part in ([each for each in fitting if each not in is_late], is_late):
             yield _ordered(others, findings, named)
             findings |= trial.of(part)
-    yield _ordered(others, findings, named)
+    found = _ordered(others, findings, named)
+    known[:] = [(targets, found)]
+    yield found
+
+
+@lru_cache(maxsize=_MOST_CALLS)
+def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]]:
+    """Return a list for a call's candidates, and for the functions that they were chosen from."""
+    return []
 
 
 def equivalence(mod: ir.IRModule, name: str, prim_func: tirx.PrimFunc) -> EquivalenceResult:

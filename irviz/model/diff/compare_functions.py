@@ -240,10 +240,9 @@ def moved_params(
     Args:
         partners: For nodes after, the corresponding node before.
     """
-    params = [one for one in after.nodes if one.kind is NodeKind.PARAM and one.region is None]
     places = [
         (before.index[partners[one.id]], after.index[one.id])
-        for one in params
+        for one in after.params()
         if one.id in partners and before[partners[one.id]].kind is NodeKind.PARAM
     ]
     kept = longest_increasing([was for was, _ in places])

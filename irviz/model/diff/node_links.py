@@ -21,10 +21,8 @@ from irviz.model.graph.graph import (
     Node,
     NodeId,
     NodeKind,
-    RegionKind,
     grouped,
     inlined_id,
-    regions_around,
 )
 from irviz.model.matching.alignment import Alignment, MatchedBy
 from irviz.model.matching.inlined_graph import InlinedGraph, inline_calls, inlined_correspondence
@@ -83,7 +81,7 @@ def link_nodes(
         functions: The functions that correspond.
         known: The nodes before of nodes after that have the same variable or tensor.
     """
-    params = [_params(each.graph) for each in (before, after)]
+    params = [[one.id for one in each.graph.params()] for each in (before, after)]
     is_any_name_elsewhere = _is_any_name_elsewhere(*params) or _is_any_name_elsewhere(
         before.names.all, after.names.all
     )
@@ -126,10 +124,6 @@ def link_nodes(
     return NodeLinks(
         pairs, values, tuple(parts), _looked_into(one), _looked_into(two) | _fused_calls(found)
     )
-
-
-def _params(graph: Graph) -> Sequence[NodeId]:
-    return [n.id for n in graph.nodes if n.kind is NodeKind.PARAM and n.region is None]
 
 
 def _is_any_name_elsewhere(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -622,14 +616,13 @@ class _ClassedNodes:
             self.entering[index[target]].append((position, index[source]))
             self.leaving[index[source]].append((position, index[target]))
         results = grouped((output, place) for place, output in enumerate(graph.outputs))
-        params = [n.id for n in graph.nodes if n.kind is NodeKind.PARAM and n.region is None]
-        positions = {param: place for place, param in enumerate(params)}
+        positions = {param.id: place for place, param in enumerate(graph.params())}
         self.classes = [
             hash(
                 (
                     node.kind.value,
                     node.structure,
-                    _scope(graph, node.region),
+                    graph.scope(node),
                     tuple(results.get(node.id, ())),
                     positions.get(node.id),
                 )
@@ -660,15 +653,6 @@ def _refine(one: _ClassedNodes, two: _ClassedNodes) -> bool:
             refined = [side.refined(at) for at in places]
             for at, new in zip(places, refined, strict=True):
                 side.classes[at] = new
-
-
-def _scope(graph: Graph, region: int | None) -> Sequence[object]:
-    around = (graph.regions[one] for one in regions_around(graph.regions, region))
-    return tuple(
-        one.name if one.kind is RegionKind.BRANCH else one.kind.value
-        for one in around
-        if one.kind in (RegionKind.BRANCH, RegionKind.FUNCTION)
-    )
 
 
 def _is_isomorphism(one: Graph, two: Graph, found: Mapping[NodeId, NodeId]) -> bool:

@@ -285,6 +285,25 @@ class Graph:
         index = self.index
         return any(index[edge.source] >= index[edge.target] for edge in self.edges)
 
+    @cached_property
+    def _scopes(self) -> Sequence[tuple[object, ...]]:
+        found: list[tuple[object, ...]] = []
+        for region in self.regions:
+            around = () if region.parent is None else found[region.parent]
+            if region.kind in (RegionKind.BRANCH, RegionKind.FUNCTION):
+                is_branch = region.kind is RegionKind.BRANCH
+                around = (*around, region.name if is_branch else region.kind)
+            found.append(around)
+        return found
+
+    def scope(self, node: Node) -> tuple[object, ...]:
+        """Return the kinds of branches and inner functions around a node, the outermost first."""
+        return () if node.region is None else self._scopes[node.region]
+
+    def params(self, region: int | None = None) -> list[Node]:
+        """Return the parameters of the function, or of the inner function of a region."""
+        return [one for one in self.nodes if one.kind is NodeKind.PARAM and one.region == region]
+
     def operands(self, node_id: NodeId) -> Sequence[Edge]:
         """Return the incoming edges from earlier nodes, which leaves out those of recursion."""
         edges = self.entering.get(node_id, ())

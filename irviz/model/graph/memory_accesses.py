@@ -183,14 +183,7 @@ class _Analysis:
 
     def summary(self, function: int | None, outputs: Iterable[NodeId]) -> Access:
         """Return what a call of the function, or of the inner one of a region, does."""
-        params = {
-            node.id: index
-            for index, node in enumerate(
-                node
-                for node in self.graph.nodes
-                if node.kind is NodeKind.PARAM and node.region == function
-            )
-        }
+        params = {node.id: index for index, node in enumerate(self.graph.params(function))}
         modes: dict[Mode, set[int]] = {mode: set() for mode in Mode}
         has_effect = False
         for (inside, root), found in self.log.items():

@@ -241,9 +241,7 @@ def _called_inner_functions(
         if len(uses) != 1 or uses[0].position != CALLEE or region.owner in graph.outputs:
             continue
         call = uses[0].target
-        params = [
-            node.id for node in graph.nodes if node.kind is NodeKind.PARAM and node.region == index
-        ]
+        params = [node.id for node in graph.params(index)]
         sources = {edge.position: edge.source for edge in graph.entering[call]}
         found = [sources.get((at,)) for at in range(len(params))]
         is_known = len(sources) == len(params) + 1 and all(

@@ -96,14 +96,12 @@ class LoweredSide:
 
     Attributes:
         partners: The node of the other graph for each matched node.
-        scope: Returns the branches and functions around a node.
         has_calls: Whether either graph calls functions, which are known by their names.
         members: The nodes that belong to a pair without being one of the two.
     """
 
     graph: Graph
     partners: Partners
-    scope: Callable[[Node], object]
     has_calls: bool
     members: set[NodeId] = field(default_factory=set)
 
@@ -125,7 +123,7 @@ class LoweredSide:
 
     def keys(self, node: Node, arguments: Sequence[tuple[Position, Origin]]) -> Iterator[_Key]:
         """Yield what is equal for the same operation: with its attributes, and by its name."""
-        scope = self.scope(node)
+        scope = self.graph.scope(node)
         if self.origins.is_item(node.id):
             yield _ITEM, scope, *arguments
             return
@@ -298,7 +296,7 @@ def _same_name(
             and is_call(node) is not is_call(found)
             and (arguments <= given or given <= arguments)
             and may_have_types(*types)
-            and mine.scope(node) == theirs.scope(found)
+            and mine.graph.scope(node) == theirs.graph.scope(found)
             and theirs.is_free(found.id)
         ):
             return found.id

@@ -103,8 +103,8 @@ def correspondence(
         matching.pair(node_id, partner, MatchedBy.KNOWN)
     has_calls = any(map(is_call, (*graph.nodes, *reference.nodes)))
     lowered = LoweredMatching(
-        LoweredSide(graph, side.partners, side.scope, has_calls),
-        LoweredSide(reference, other.partners, other.scope, has_calls),
+        LoweredSide(graph, side.partners, has_calls),
+        LoweredSide(reference, other.partners, has_calls),
         partial(matching.pair, by=MatchedBy.OPERATION),
     )
     steps = (
@@ -156,35 +156,13 @@ class _Side:
         self.graph = graph
         self.partners: dict[NodeId, NodeId] = {}
         self.values: dict[NodeId, int] = {}
-        self.params = [n for n in graph.nodes if n.kind is NodeKind.PARAM and n.region is None]
-        self._scopes: list[tuple[object, ...]] = []
-        for region in graph.regions:
-            around = () if region.parent is None else self._scopes[region.parent]
-            if region.kind is RegionKind.BRANCH:
-                around = (*around, region.name)
-            elif region.kind is RegionKind.FUNCTION:
-                around = (*around, region.kind)
-            self._scopes.append(around)
-
-    def scope(self, node: Node) -> object:
-        """Return the kinds of branches and functions around a node."""
-        return () if node.region is None else self._scopes[node.region]
 
     def inner_functions(self) -> Iterator[tuple[object, Sequence[Node]]]:
         """Yield what each inner function is, and its parameters."""
-        params: dict[int, list[Node]] = {
-            index: []
-            for index, region in enumerate(self.graph.regions)
-            if region.kind is RegionKind.FUNCTION
-        }
-        for node in self.graph.nodes if params else ():
-            if node.kind is NodeKind.PARAM and node.region in params:
-                params[node.region].append(node)
-        for index, found in params.items():
-            owner = self.graph.regions[index].owner
-            if owner is not None:
-                node = self.graph[owner]
-                yield (node.operation, self.scope(node)), found
+        for index, region in enumerate(self.graph.regions):
+            if region.kind is RegionKind.FUNCTION and region.owner is not None:
+                node = self.graph[region.owner]
+                yield (node.operation, self.graph.scope(node)), self.graph.params(index)
 
     def entering(self, node_id: NodeId) -> Sequence[Edge]:
         return self.graph.entering.get(node_id, ())
@@ -196,7 +174,7 @@ class _Side:
         operands = [(edge.position, values.get(edge.source, edge.source)) for edge in edges]
         is_item = node.kind is NodeKind.TUPLE_GET_ITEM
         sort = node.type_label[:5] if is_item else ""  # an item may be a tuple itself
-        return (node.kind, node.structure, self.scope(node), sort, *operands)
+        return (node.kind, node.structure, self.graph.scope(node), sort, *operands)
 
     def is_one_value(self, node: Node) -> bool:
         """Return whether the same operation on the same values gives the same value.
@@ -248,16 +226,16 @@ class _Matching:
         for mine, theirs in self._inner_functions():
             self._by_position(mine, theirs)
         named = grouped(
-            ((self.other.scope(node), node.name), node.id)
+            ((self.other.graph.scope(node), node.name), node.id)
             for node in self.other.free()
             if node.kind in INPUT_KINDS and node.name
         )
         for node in self.side.free():
             if node.kind in INPUT_KINDS:
-                left = named.get((self.side.scope(node), node.name))
+                left = named.get((self.side.graph.scope(node), node.name))
                 if left:
                     self.pair(node.id, left.pop(0), MatchedBy.NAME)
-        self._by_position(self.side.params, self.other.params)
+        self._by_position(self.side.graph.params(), self.other.graph.params())
 
     def _by_position(self, mine: Sequence[Node], theirs: Sequence[Node]) -> None:
         if len(mine) == len(theirs):
@@ -483,7 +461,7 @@ class _Matching:
             return node.region is None or other.region is None
         if NodeKind.PARAM in kinds or is_cast(node) is not is_cast(other):
             return False
-        return self.side.scope(node) == self.other.scope(other)
+        return self.side.graph.scope(node) == self.other.graph.scope(other)
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""

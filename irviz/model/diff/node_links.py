@@ -542,21 +542,17 @@ class _Side:
         self.taken.update(found)
         return sorted(found, key=self.graph.index.__getitem__)
 
-    def _free_sources(self, node_id: NodeId) -> list[NodeId]:
-        edges = self.graph.entering.get(node_id, ())
-        sources = dict.fromkeys(edge.source for edge in edges)
-        return [one for one in sources if self._is_free(self.graph[one])]
-
     def _is_free(self, node: Node) -> bool:
         return node.id not in self.taken and node.kind is not NodeKind.PARAM
 
     def _serving(self, node_id: NodeId, last: NodeId) -> Iterable[NodeId]:
         """Yield a node's unmatched operands, and unmatched calls before `last` that write to it."""
-        yield from self._free_sources(node_id)
+        for edge in self.graph.entering.get(node_id, ()):
+            if self._is_free(self.graph[edge.source]):
+                yield edge.source
         for edge in self.graph.leaving.get(node_id, ()):
-            user = self.graph[edge.target] if edge.target in self.graph.index else None
-            if user is not None and self._is_effect(user, last):
-                yield user.id
+            if self._is_effect(self.graph[edge.target], last):
+                yield edge.target
 
     def _is_effect(self, node: Node, last: NodeId) -> bool:
         """Return whether an unmatched node is unused and is not the last node."""

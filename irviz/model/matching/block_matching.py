@@ -189,14 +189,6 @@ class _Side:
 _Key = Callable[[Place, Set[str]], object]
 
 
-def _name(place: Place, _: Set[str]) -> str:
-    return place.block.name
-
-
-def _writes(place: Place, _: Set[str]) -> tuple[str, ...]:
-    return _written(place)
-
-
 def _operation(place: Place, names: Set[str]) -> tuple[str, ...]:
     """Return what a block computes of each element: its statements without names and indices."""
     return _operation_of(place.block.children, names)
@@ -213,9 +205,9 @@ def _computation(place: Place, names: Set[str]) -> object:
 
 
 _KEYS: Sequence[tuple[_Key, MatchedBy, bool]] = (
-    (_name, MatchedBy.NAME, False),
+    (lambda place, _: place.block.name, MatchedBy.NAME, False),
     (_operation, MatchedBy.STRUCTURE, False),
-    (_writes, MatchedBy.USE, False),
+    (lambda place, _: _written(place), MatchedBy.USE, False),
     (_computation, MatchedBy.STRUCTURE, True),
 )
 """What blocks are matched by, and whether several may be alike."""

@@ -26,7 +26,6 @@ from irviz.model.matching.operation_names import (
     is_same_representation,
     may_have_types,
     operation_name,
-    representations,
     without_representation,
 )
 
@@ -58,7 +57,7 @@ def uncontradicted(
     A pass that casts the result of an operation may give its variable to the cast.
     """
     found = dict(known)
-    for cast in representations(graph.nodes) if len(known) < len(graph.nodes) else ():
+    for cast in filter(is_representation, graph.nodes):
         other = known.get(cast.id)
         if other is not None and not is_representation(reference[other]):
             nearer = _cast_operation(graph, cast, reference[other], known)
@@ -66,7 +65,7 @@ def uncontradicted(
                 del found[cast.id]
                 found[nearer] = other
     names = {other: one for one, other in known.items()}
-    for cast in representations(reference.nodes) if len(names) < len(reference.nodes) else ():
+    for cast in filter(is_representation, reference.nodes):
         one = names.get(cast.id)
         if one is not None and one in found and not is_representation(graph[one]):
             nearer = _cast_operation(reference, cast, graph[one], names)
@@ -96,13 +95,11 @@ class LoweredSide:
 
     Attributes:
         partners: The node of the other graph for each matched node.
-        has_calls: Whether either graph calls functions, which are known by their names.
         members: The nodes that belong to a pair without being one of the two.
     """
 
     graph: Graph
     partners: Partners
-    has_calls: bool
     members: set[NodeId] = field(default_factory=set)
 
     @cached_property
@@ -131,7 +128,7 @@ class LoweredSide:
             texts = [(literal.position, Number(literal.text)) for literal in node.literals]
             operands = frozenset((*arguments, *texts))
             yield _WITH_ATTRIBUTES, scope, without_representation(node), operands
-        if node.callee and self.has_calls:
+        if node.callee:
             sources = tuple(source for _, source in arguments if not isinstance(source, Number))
             sort = sources or (self.origins.type_label(node.id),)
             yield _BY_NAME, scope, operation_name(node.callee), sort
@@ -169,7 +166,14 @@ class LoweredMatching:
     def match(self) -> None:
         """Match remaining nodes in the order of the first graph, and fused calls in the other."""
         self._forward(self.side, self.other, is_back=False)
-        if any(map(self.other.is_free, self._fused(self.other, self.side))):
+        known = self.side.origins.operations
+        if any(
+            is_call(node)
+            and self.other.is_free(node.id)
+            and operation_name(node.callee) not in known
+            and fused_operations(node.callee, known)
+            for node in self.other.graph.nodes
+        ):
             self._forward(self.other, self.side, is_back=True)
 
     def join(self) -> None:
@@ -184,17 +188,6 @@ class LoweredMatching:
                     mine.members.add(one)
                     how = Joined.VALUE if one in mine.graph.leaving else Joined.CALL
                     self.joined[(partner, one) if is_back else (one, partner)] = how
-
-    def _fused(self, mine: LoweredSide, theirs: LoweredSide) -> list[NodeId]:
-        """Return the calls whose name lists operations that only the other graph has."""
-        known = theirs.origins.operations
-        return [
-            node.id
-            for node in mine.graph.nodes
-            if is_call(node)
-            and operation_name(node.callee) not in known
-            and fused_operations(node.callee, known)
-        ]
 
     def _forward(self, mine: LoweredSide, theirs: LoweredSide, *, is_back: bool) -> None:
         origins = mine.origins
@@ -444,7 +437,7 @@ class ValueOrigins:
         self._names: dict[NodeId, list[NodeId]] = {}
         self._written: dict[NodeId, Mapping[Position, NodeId]] = {}
         self._items: dict[NodeId, tuple[Position, NodeId]] = {}
-        moves = {node.id for node in representations(graph.nodes)}
+        moves = {node.id for node in filter(is_representation, graph.nodes)}
         for node in graph.nodes:
             edges = graph.operands(node.id) if node.kind in _NAMING or node.id in moves else ()
             if node.kind is NodeKind.CONSTANT:

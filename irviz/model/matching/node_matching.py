@@ -35,7 +35,7 @@ from irviz.model.matching.lowered_matching import (
     LoweredSide,
     uncontradicted,
 )
-from irviz.model.matching.operation_names import is_alias, is_call, is_cast
+from irviz.model.matching.operation_names import is_alias, is_cast
 
 _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 """Names from TVM's builder, which numbers the variables of each function from the start."""
@@ -43,10 +43,6 @@ _NUMBERED = re.compile(r"[lg]v\d*(#\d+)?")
 _CLOSURE = "relax.make_closure"
 
 _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partner
-
-_NONE: Mapping[NodeId, NodeId] = MappingProxyType({})
-_NONE_BY: Mapping[NodeId, MatchedBy] = MappingProxyType({})
-_NONE_JOINED: Mapping[tuple[NodeId, NodeId], Joined] = MappingProxyType({})
 
 
 class Correspondence(dict[NodeId, NodeId]):
@@ -59,9 +55,9 @@ class Correspondence(dict[NodeId, NodeId]):
 
     def __init__(
         self,
-        pairs: Mapping[NodeId, NodeId] = _NONE,
-        steps: Mapping[NodeId, MatchedBy] = _NONE_BY,
-        joined: Mapping[tuple[NodeId, NodeId], Joined] = _NONE_JOINED,
+        pairs: Mapping[NodeId, NodeId],
+        steps: Mapping[NodeId, MatchedBy],
+        joined: Mapping[tuple[NodeId, NodeId], Joined],
     ) -> None:
         super().__init__(pairs)
         self.steps = steps
@@ -69,7 +65,7 @@ class Correspondence(dict[NodeId, NodeId]):
 
 
 def correspondence(
-    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = _NONE
+    graph: Graph, reference: Graph, identical: Mapping[NodeId, NodeId] = MappingProxyType({})
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
@@ -101,10 +97,9 @@ def correspondence(
     }
     for node_id, partner in uncontradicted(graph, reference, there).items():
         matching.pair(node_id, partner, MatchedBy.KNOWN)
-    has_calls = any(map(is_call, (*graph.nodes, *reference.nodes)))
     lowered = LoweredMatching(
-        LoweredSide(graph, side.partners, has_calls),
-        LoweredSide(reference, other.partners, has_calls),
+        LoweredSide(graph, side.partners),
+        LoweredSide(reference, other.partners),
         partial(matching.pair, by=MatchedBy.OPERATION),
     )
     steps = (
@@ -223,8 +218,10 @@ class _Matching:
 
         The parameters of inner functions that are the same are matched by position first.
         """
-        for mine, theirs in self._inner_functions():
-            self._by_position(mine, theirs)
+        left = grouped(self.other.inner_functions())
+        for key, params in self.side.inner_functions():
+            if left.get(key):
+                self._by_position(params, left[key].pop(0))
         named = grouped(
             ((self.other.graph.scope(node), node.name), node.id)
             for node in self.other.free()
@@ -232,26 +229,22 @@ class _Matching:
         )
         for node in self.side.free():
             if node.kind in INPUT_KINDS:
-                left = named.get((self.side.graph.scope(node), node.name))
-                if left:
-                    self.pair(node.id, left.pop(0), MatchedBy.NAME)
+                same = named.get((self.side.graph.scope(node), node.name))
+                if same:
+                    self.pair(node.id, same.pop(0), MatchedBy.NAME)
         self._by_position(self.side.graph.params(), self.other.graph.params())
 
     def _by_position(self, mine: Sequence[Node], theirs: Sequence[Node]) -> None:
         if len(mine) == len(theirs):
             for one, two in zip(mine, theirs, strict=True):
-                if self._is_alike(one, two):
+                if one.type_label == two.type_label:
                     self.pair(one.id, two.id, MatchedBy.POSITION)
 
-    def _inner_functions(self) -> Iterator[tuple[Sequence[Node], Sequence[Node]]]:
-        """Yield the parameters of inner functions with the same contents, in order."""
-        left = grouped(self.other.inner_functions())
-        for key, params in self.side.inner_functions():
-            if left.get(key):
-                yield params, left[key].pop(0)
+    def by_structure(self) -> None:
+        """Match nodes with the same operation on the same values.
 
-    def _number(self) -> None:
-        """Assign numbers to the reference's values; equal operations on equal values are one."""
+        The values of the reference are numbered; equal operations on equal values are one.
+        """
         values = self.other.values
         for index, node in enumerate(self.other.graph.nodes):
             values[node.id] = index
@@ -260,10 +253,6 @@ class _Matching:
                 if same and self.other.is_one_value(node):
                     values[node.id] = values[next(iter(same))]
                 same[node.id] = None
-
-    def by_structure(self) -> None:
-        """Match nodes with the same operation on the same values."""
-        self._number()
         for node in self.side.graph.nodes:
             self._by_structure(node)
 
@@ -433,7 +422,8 @@ class _Matching:
             # another function may be called
             is_likely = not (is_renamed and _NUMBERED.fullmatch(node.id))
             is_likely = is_likely or side.uses(node) == other.uses(named)
-            if is_likely and self._is_used_alike(node, named) and self._is_alike(node, named):
+            is_alike = node.type_label == named.type_label
+            if is_likely and is_alike and self._is_used_alike(node, named):
                 self.pair(node.id, named.id, MatchedBy.NAME)
         is_same_call = (node.kind, node.callee, node.operator) == (
             named.kind,
@@ -465,7 +455,7 @@ class _Matching:
 
     def _may_correspond(self, node: Node, other: Node) -> bool:
         """Return whether two nodes may be matched by their uses."""
-        return self._have_same_scope(node, other) and self._is_alike(node, other)
+        return self._have_same_scope(node, other) and node.type_label == other.type_label
 
     def _is_used_alike(self, node: Node, other: Node) -> bool:
         """Return whether no use by a matched node contradicts that two nodes correspond."""
@@ -478,7 +468,3 @@ class _Matching:
             if mine[edge.target].operation == theirs[user].operation:
                 return False
         return True
-
-    def _is_alike(self, one: Node, other: Node) -> bool:
-        """Return whether two values have the same type."""
-        return one.type_label == other.type_label

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from irviz.model.graph.graph import CALL_KINDS, CALLEE, Edge, Node, NodeKind, Resolution
@@ -78,17 +78,6 @@ def is_representation(node: Node) -> bool:
     if node.kind is NodeKind.OPERATOR or node.resolution is Resolution.PRIM_FUNC:
         return operation_name(node.callee) in REPRESENTATIONS
     return node.kind is NodeKind.MATCH_CAST
-
-
-def representations(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Return the casts, transpositions and copies among many nodes."""
-    callees = {
-        callee
-        for callee in {node.callee for node in nodes}
-        if operation_name(callee) in REPRESENTATIONS
-    }
-    found = [one for one in nodes if one.callee in callees or one.kind is NodeKind.MATCH_CAST]
-    return list(filter(is_representation, found))
 
 
 def is_same_representation(operation: str, one: str, other: str) -> bool:

@@ -7,7 +7,16 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Node, NodeId, NodeKind, TypeParts
+from irviz.model.graph.graph import (
+    CALLEE,
+    INPUT_KINDS,
+    Graph,
+    Node,
+    NodeId,
+    NodeKind,
+    TypeParts,
+    regions_around,
+)
 
 _WITH_SIZES = (*INPUT_KINDS, NodeKind.MATCH_CAST)
 _WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
@@ -139,21 +148,9 @@ def base_name(word: str, names: frozenset[str]) -> str:
     return word if word in names else plain if plain in names else ""
 
 
-class _Renamed:
-    """The label of a type with names replaced, computed on first use."""
-
-    __slots__ = ("_text", "_texts")
-
-    def __init__(self, text: object, texts: _Texts) -> None:
-        self._text, self._texts = text, texts
-
-    def __str__(self) -> str:
-        return self._texts.mapped(str(self._text))
-
-
 def _without_names(node: Node, graph: Graph, texts: _Texts, closures: Container[NodeId]) -> Node:
     if texts.sizes:
-        node = node._replace(type_text=_Renamed(node.type_text, texts))
+        node = node._replace(type_text=texts.mapped(node.type_label))
     changed = node
     if node.kind is NodeKind.OTHER:
         changed = _with_texts(node, frozenset(), texts, texts.numbered)
@@ -197,12 +194,10 @@ def with_contents(graph: Graph) -> Graph:
             # in any order: independent ones may change places
             facts = (node.kind.value, node.attributes, tuple(sorted(inside[node.id])))
             nodes[index] = node = node._replace(structure=hash(facts))
-        at = node.region
-        while at is not None:
-            region = graph.regions[at]
-            if region.owner is not None and node.kind is not NodeKind.CONSTANT:
-                inside[region.owner].append(node.structure)
-            at = region.parent
+        for at in regions_around(graph.regions, node.region):
+            owner = graph.regions[at].owner
+            if owner is not None and node.kind is not NodeKind.CONSTANT:
+                inside[owner].append(node.structure)
     return graph.with_nodes(nodes)
 
 

@@ -6,9 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
-from operator import eq
 from typing import NamedTuple, TypeAlias
 
 from irviz.model.diff.canonical_names import Renaming
@@ -99,15 +97,15 @@ def block_differences(
     blocks: Mapping[int | None, int | None], before: Graph, after: Graph
 ) -> list[Difference]:
     """Return the blocks that became blocks of another kind, as dataflow blocks do."""
-    kinds: dict[tuple[str, str], int] = {}
-    for one, two in blocks.items():
-        if one is not None and two is not None:
-            was, now = before.regions[one].kind.value, after.regions[two].kind.value
-            if was != now:
-                kinds[was, now] = kinds.get((was, now), 0) + 1
+    kinds = Counter(
+        (before.regions[one].kind.value, after.regions[two].kind.value)
+        for one, two in blocks.items()
+        if one is not None and two is not None
+    )
     return [
         Difference(Aspect.BLOCK, f"{count} {was}", f"{count} {now}")
         for (was, now), count in kinds.items()
+        if was != now
     ]
 
 
@@ -254,24 +252,18 @@ def moved_params(
 
 
 def block_partners(
-    groups: Iterable[NodeGroup | NodeDiff], before: Graph, after: Graph
+    groups: Sequence[NodeGroup], before: Graph, after: Graph
 ) -> dict[int | None, int | None]:
     """Return, for each region before, the region after that holds most of its nodes."""
-    counts: dict[int | None, Counter[int | None]] = {}
-    regions: dict[tuple[int | None, int | None], int] = {}
-    for group in groups:
-        if len(group.before) == len(group.after) == 1:
-            one, two = before[group.before[0]], after[group.after[0]]
-            if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
-                regions[one.region, two.region] = regions.get((one.region, two.region), 0) + 1
-            continue
-        pairs = product(map(before.__getitem__, group.before), map(after.__getitem__, group.after))
-        for one, two in pairs:
-            if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS:
-                counts.setdefault(one.region, Counter())[two.region] += 1
-    for (here, there), number in regions.items():
-        counts.setdefault(here, Counter())[there] += number
-    return {one: count.most_common(1)[0][0] for one, count in counts.items()}
+    several_first = sorted(groups, key=lambda each: len(each.before + each.after) == 2)
+    pairs = (pair for each in several_first for pair in product(each.before, each.after))
+    nodes = ((before[one], after[two]) for one, two in pairs)
+    became = grouped(
+        (one.region, two.region)
+        for one, two in nodes
+        if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS
+    )
+    return {one: Counter(regions).most_common(1)[0][0] for one, regions in became.items()}
 
 
 def _block_name(node: Node, graph: Graph) -> str:
@@ -497,16 +489,12 @@ class NodeComparison:
         """Return whether any operand differs, or a literal."""
         mine = self.before.entering.get(one.id, ())
         theirs = self.after.entering.get(two.id, ())
-        if (len(mine), one.literals, one.literal_types) != (
-            len(theirs),
-            two.literals,
-            two.literal_types,
-        ):
+        if len(mine) != len(theirs) or one.literals != two.literals:
             return True
-        for a, b in zip(mine, theirs, strict=True):
-            if a.position != b.position or not self.is_same_source(a.source, b.source):
-                return True
-        return False
+        return one.literal_types != two.literal_types or any(
+            a.position != b.position or not self.is_same_source(a.source, b.source)
+            for a, b in zip(mine, theirs, strict=True)
+        )
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
         """Return whether two nodes have different operations; lowering counts as no difference."""
@@ -584,34 +572,21 @@ class NodeComparison:
 
     def type_differences(self, was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
         """Return the differences between two types, apart from names of sizes."""
-        if self.renaming.knows_names:
-            return _type_differences(was, now, self.renaming.is_equal)
-        return _plain_type_differences(was, now)
+        is_equal = self.renaming.is_equal
+        if is_equal(was.text, now.text):
+            return ()
+        found = [
+            Difference(aspect, getattr(was, part), getattr(now, part))
+            for part, aspect in _KIND_ASPECTS.items()
+            if not is_equal(getattr(was, part), getattr(now, part))
+        ]
+        return tuple(found) or (Difference(Aspect.TYPE, was.text, now.text),)
 
     def _is_closure(self, node: Node, graph: Graph) -> bool:
         """Return whether a call calls the value of a variable."""
         if node.resolution is not None or node.kind is NodeKind.OPERATOR:
             return False
         return any(edge.position == CALLEE for edge in graph.entering.get(node.id, ()))
-
-
-def _type_differences(
-    was: TypeParts, now: TypeParts, is_equal: Callable[[str, str], bool]
-) -> tuple[Difference, ...]:
-    if is_equal(was.text, now.text):
-        return ()
-    found = [
-        Difference(aspect, getattr(was, part), getattr(now, part))
-        for part, aspect in _KIND_ASPECTS.items()
-        if not is_equal(getattr(was, part), getattr(now, part))
-    ]
-    return tuple(found) or (Difference(Aspect.TYPE, was.text, now.text),)
-
-
-@lru_cache(maxsize=1024)
-def _plain_type_differences(was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
-    """Return the differences between types, ignoring names; a large module has few types."""
-    return _type_differences(was, now, eq)
 
 
 def _sources(node: Node, graph: Graph) -> dict[tuple[int, ...], NodeId]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
@@ -123,11 +123,11 @@ def visible_graph(
     """
     expansion = expansion or Expansion()
     is_open = expanded_containers(tree, expansion, limit, minimum)
-    walk = _SceneBuilder(tree, expansion, is_open, separate)
-    scene, uses = walk.scene, walk.uses()
+    scene = _Scene(tree, expansion, is_open, separate)
+    uses = scene.uses()
     more = 0 if expansion.closed or expansion.every is False else minimum - len(scene.items)
     room = limit - len(scene.items)
-    leaves = LeafPlacement(scene, uses, expansion.opened, room, more, separate)
+    leaves = LeafPlacement(scene, uses, expansion.opened, room, more)
     places: dict[int | NodeId, NodeId] = {
         step: scene.items[item].id for step, item in scene.item_at.items()
     }
@@ -138,7 +138,7 @@ def visible_graph(
         start = places[scene.same[source.step] if source.step >= 0 else source.node]
         end = scene.items[item].id
         is_inside = (item in scene.groups or source.step < 0) and start == end and not is_carried
-        if not is_inside and not walk.is_plan(source, step, item):
+        if not is_inside and not scene.is_plan(source, step, item):
             position = () if item in scene.groups else source.position
             ends = (start, end, position, is_carried)
             edges[ends] += 1
@@ -153,15 +153,24 @@ def visible_graph(
     drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
     whole = scene.bound.graph
     graph = replace(whole, nodes=nodes, edges=tuple(drawn), regions=tuple(scene.frames), outputs=())
-    found = VisibleGraph(graph, tree, scene.same, places, walk.repeats)
+    found = VisibleGraph(graph, tree, scene.same, places, scene.repeats)
     outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
     graph = replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
     return replace(found, graph=with_group_titles(graph))
 
 
-class _SceneBuilder:
-    """Builds the scene from the expanded containers, outermost first."""
+class _Scene:
+    """The drawn graph without its parameters and constants, from the expanded containers.
+
+    Attributes:
+        same: The drawn step for each step.
+        item_at: The index of the item for each step that is drawn.
+        groups: The kind of container for each collapsed item.
+        frames: The regions of the drawn graph.
+        repeats: The expanded repeats, the outer ones first.
+        separate: The weights and elements of results that are nodes of their own.
+    """
 
     def __init__(
         self,
@@ -170,17 +179,21 @@ class _SceneBuilder:
         is_open: Collection[str],
         separate: frozenset[str],
     ) -> None:
-        self.scene = DrawnBindings(tree.bound, list(range(len(tree.bound.nodes))))
-        self.repeats: list[OpenRepeat] = []  # the outer ones first
+        self.bound = tree.bound
+        self.same = list(range(len(tree.bound.nodes)))
+        self.items: list[Node] = []
+        self.item_at: dict[int, int] = {}
+        self.groups: dict[int, RegionKind] = {}
+        self.frames: list[Region] = []
+        self.repeats: list[OpenRepeat] = []
         self._expansion, self._is_open = expansion, is_open
         self._aliases: set[int] = set()
         self._has_layers = tree.has_layers
-        self._separate = separate.union(expansion.opened)
+        self.separate = separate.union(expansion.opened)
         self._show(tree.root, 0, None)
 
     def _show(self, container: Container, offset: int, frame: int | None) -> None:
         """Add the contents of a container; `offset` is from the first copies to those shown."""
-        scene = self.scene
         for child in container.children:
             if isinstance(child, int):
                 self._show_step(child + offset, frame)
@@ -188,38 +201,36 @@ class _SceneBuilder:
                 self._open(child, offset, frame)
             else:
                 span = range(child.start + offset, child.stop + offset)
-                scene.groups[len(scene.items)] = child.kind
-                scene.item_at.update(dict.fromkeys(span, len(scene.items)))
-                scene.items.append(_group_node(scene.bound, child, span)._replace(region=frame))
+                self.groups[len(self.items)] = child.kind
+                self.item_at.update(dict.fromkeys(span, len(self.items)))
+                self.items.append(_group_node(self.bound, child, span)._replace(region=frame))
 
     def _show_step(self, step: int, frame: int | None) -> None:
         """Add a step, unless it is another name of a value that is shown."""
-        scene = self.scene
-        node = scene.bound.nodes[step]
-        is_alone = not scene.bound.graph.has_weights or node.id in self._separate
-        made = None if is_alone else scene.bound.renamed(step)
-        item = None if made is None else scene.item_at.get(scene.same[made])
+        node = self.bound.nodes[step]
+        is_alone = not self.bound.graph.has_weights or node.id in self.separate
+        made = None if is_alone else self.bound.renamed(step)
+        item = None if made is None else self.item_at.get(self.same[made])
         if item is None:
-            item = len(scene.items)
-            scene.items.append(node._replace(region=frame))
+            item = len(self.items)
+            self.items.append(node._replace(region=frame))
         else:
             self._aliases.add(step)
-            is_used = node.kind is NodeKind.TUPLE_GET_ITEM and scene.bound.last[step] > step
-            if is_used and item not in scene.groups:
-                scene.items[item] = scene.items[item]._replace(item=node)
-        scene.item_at[step] = item
+            is_used = node.kind is NodeKind.TUPLE_GET_ITEM and self.bound.last[step] > step
+            if is_used and item not in self.groups:
+                self.items[item] = self.items[item]._replace(item=node)
+        self.item_at[step] = item
 
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
         """Add a region with one copy of the contents, which stands for the other copies."""
-        scene = self.scene
         copy = min(max(self._expansion.copies.get(child.id, 0), 0), child.copies - 1)
         name = child.name + (f" · copy {copy + 1}" if child.copies > 1 else "")
-        scene.frames.append(Region(child.kind, name, frame, child.owner, child.id))
+        self.frames.append(Region(child.kind, name, frame, child.owner, child.id))
         held, start = child.held, child.start + offset
-        self._show(child, offset + copy * held, len(scene.frames) - 1)
+        self._show(child, offset + copy * held, len(self.frames) - 1)
         if child.copies > 1:
-            here = scene.same[start + copy * held : start + (copy + 1) * held]
-            scene.same[start : start + child.copies * held] = here * child.copies
+            here = self.same[start + copy * held : start + (copy + 1) * held]
+            self.same[start : start + child.copies * held] = here * child.copies
             self.repeats.insert(0, OpenRepeat(start, held, child.copies, copy, frame))
 
     def uses(self) -> list[Use]:
@@ -228,29 +239,29 @@ class _SceneBuilder:
         The latter are of values passed from copy to copy, and of outside values that only one copy
         uses: steps, and inputs that are drawn for another use anyway.
         """
-        scene, operands = self.scene, self.scene.bound.operands
+        operands = self.bound.operands
         found: list[Use] = []
         known: set[tuple[int, int]] = set()
         own: dict[tuple[int, int], Use] = {}
         for one, step, slot, is_next in self._crossing_operands():
-            item = scene.item_at[scene.same[step]]
+            item = self.item_at[self.same[step]]
             if is_next:
                 carried = operands[step + one.held][slot]
                 user = step + one.held
-                found.append(Use(carried, user, item, scene.items[item].region, True))
+                found.append(Use(carried, user, item, self.items[item].region, True))
             for user in range(step, step + (1 if is_next else one.copies) * one.held, one.held):
                 operand = operands[user][slot]
-                use = Use(operand, user, item, one.around, is_other=user not in scene.item_at)
+                use = Use(operand, user, item, one.around, is_other=user not in self.item_at)
                 if operand.step < 0 and not is_next:
                     own[user, slot] = use
                     continue
                 if (user, slot) not in known and not self._is_carried(operand.step, user):
                     found.append(use)
                 known.add((user, slot))
-        for step, item in scene.item_at.items():
+        for step, item in self.item_at.items():
             if step in self._aliases:
                 continue
-            frame = scene.items[item].region
+            frame = self.items[item].region
             for slot, operand in enumerate(operands[step]):
                 if (step, slot) not in known and not self._is_carried(operand.step, step):
                     found.append(Use(operand, step, item, frame))
@@ -264,13 +275,12 @@ class _SceneBuilder:
 
         How storage passes from layer to layer is visible in expanded layers.
         """
-        groups = self.scene.groups
-        if source.step < 0 or item not in groups:
+        if source.step < 0 or item not in self.groups:
             return False
-        if not self._has_layers and groups[item] is not RegionKind.CALL:
+        if not self._has_layers and self.groups[item] is not RegionKind.CALL:
             return False
-        made_in = self.scene.item_at[self.scene.same[source.step]]
-        return made_in in groups and self.scene.bound.plans_memory(source, step)
+        made_in = self.item_at[self.same[source.step]]
+        return made_in in self.groups and self.bound.plans_memory(source, step)
 
     def _crossing_operands(self) -> Iterator[tuple[OpenRepeat, int, int, bool]]:
         """Yield the operands through which copies of expanded repeats use values from outside.
@@ -278,7 +288,7 @@ class _SceneBuilder:
         Each is a repeat, a step of its first copy, the index of the operand, and whether the value
         comes from the copy before; otherwise each copy has its own value.
         """
-        operands = self.scene.bound.operands
+        operands = self.bound.operands
         for one in self.repeats:
             for step in range(one.start, one.start + one.held):
                 pairs = zip(operands[step], operands[step + one.held], strict=True)
@@ -290,13 +300,13 @@ class _SceneBuilder:
 
     def _is_carried(self, source: int, target: int) -> bool:
         """Return whether a step of a copy that is not shown is used by another copy."""
-        if source < 0 or self.scene.same[source] == source:
+        if source < 0 or self.same[source] == source:
             return False
         copies = ((one.copy_of(source), one.copy_of(target)) for one in self.repeats)
         return any(None not in pair and pair[0] != pair[1] for pair in copies)
 
 
-def _ordered(scene: DrawnBindings, leaves: LeafPlacement) -> tuple[Node, ...]:
+def _ordered(scene: _Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
     """Return the nodes in the order of the text, with the inputs inside of each."""
     index = scene.bound.graph.index
     first: dict[int, int] = {}
@@ -398,25 +408,6 @@ class Use(NamedTuple):
     is_other: bool = False
 
 
-@dataclass(eq=False)
-class DrawnBindings:
-    """The drawn graph without its parameters and constants.
-
-    Attributes:
-        same: The drawn step for each step.
-        item_at: The index of the item for each step that is drawn.
-        groups: The kind of container for each collapsed item.
-        frames: The regions of the drawn graph.
-    """
-
-    bound: BoundNodes
-    same: list[int]
-    items: list[Node] = field(default_factory=list)
-    item_at: dict[int, int] = field(default_factory=dict)
-    groups: dict[int, RegionKind] = field(default_factory=dict)
-    frames: list[Region] = field(default_factory=list)
-
-
 class LeafPlacement:
     """Draws each parameter and constant in the innermost region around all of its uses.
 
@@ -432,12 +423,11 @@ class LeafPlacement:
 
     def __init__(
         self,
-        scene: DrawnBindings,
+        scene: _Scene,
         uses: Sequence[Use],
         opened: Sequence[str],
         room: int,
-        minimum: int = 0,
-        separate: frozenset[str] = frozenset(),
+        minimum: int,
     ) -> None:
         self._scene = scene
         self._has_weights = scene.bound.graph.has_weights
@@ -449,7 +439,6 @@ class LeafPlacement:
         for source, _, item, frame, *_ in uses:
             if source.step < 0:
                 users.setdefault(source.node, set()).add((item, frame))
-        self._separate = frozenset(opened) | separate
         for bundle in _bundled(self._homes(users), opened, room, minimum):
             self._put(*bundle)
 
@@ -508,7 +497,7 @@ class LeafPlacement:
         It is if it is a weight, and neither it nor a called function is expanded.
         """
         is_weight = bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
-        is_separate = leaf.id in self._separate or user.id in self._separate
+        is_separate = leaf.id in self._scene.separate or user.id in self._scene.separate
         return is_weight and user.kind in CALL_AND_OPERATOR_KINDS and not is_separate
 
     def _is_input(self, leaf: Node) -> bool:

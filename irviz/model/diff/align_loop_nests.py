@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import takewhile, zip_longest
 from typing import NamedTuple
@@ -12,7 +11,17 @@ from typing import NamedTuple
 from irviz.model.diff.compare_loop_nests import is_made_of
 from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
 from irviz.model.graph.graph import grouped
-from irviz.model.loop_nest import Axis, AxisKind, Block, Loop, LoopKind, LoopNest, LoopNode, walk
+from irviz.model.loop_nest import (
+    Axis,
+    AxisKind,
+    Block,
+    Loop,
+    LoopKind,
+    LoopNest,
+    LoopNode,
+    contains_block,
+    walk,
+)
 from irviz.model.matching.alignment import Alignment, align_lists
 from irviz.model.matching.block_matching import axis_partners
 
@@ -52,12 +61,8 @@ class Row(NamedTuple):
     name: str = ""
 
 
-def listing(nest: LoopNest, with_extents: Collection[str] = ()) -> list[Row]:
-    """Return the rows of a loop nest, in the order of the text.
-
-    Args:
-        with_extents: The ids of the blocks whose axes are written with kind and extent.
-    """
+def _listing(nest: LoopNest, with_extents: Collection[str]) -> list[Row]:
+    """Return the rows of a loop nest, in the order of the text."""
     rows = [Row(RowKind.PARAMETER, f"param {one}", 0, one.name) for one in nest.parameters]
     rows += [Row(RowKind.BUFFER, f"buffer {one}", 0, one.name) for one in nest.temporaries]
     rows += _rows(nest.body, 0, "", with_extents)
@@ -134,6 +139,7 @@ _DETAILS = {
 _NAME = re.compile(r"[^\W\d]\w*")
 _SEVERAL = (LoopChange.SPLIT, LoopChange.FUSED)
 _INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
+_BODY = (RowKind.INIT, *_INSIDE)
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 """Rows that get a line to where they moved; other rows move with them."""
 
@@ -161,12 +167,57 @@ class Link(NamedTuple):
     change: str
 
 
-@dataclass
 class Side:
-    """The rows of one loop nest, and what became of the changed ones."""
+    """The rows of one loop nest, and what became of the changed ones.
 
-    rows: Sequence[Row]
-    marks: dict[int, RowMark] = field(default_factory=dict)
+    `with_extents` are the ids of the blocks whose axes are written with kind and extent.
+
+    Attributes:
+        partners: The rows of the other side.
+        places: The row of each kind and node.
+        bodies: The rows of statements, and of loops, by the innermost block around them.
+    """
+
+    def __init__(self, nest: LoopNest | None, with_extents: Collection[str] = ()) -> None:
+        self.rows: Sequence[Row] = _listing(nest, with_extents) if nest else []
+        self.marks: dict[int, RowMark] = {}
+        self.partners: dict[int, int] = {}
+        self.places = {(row.kind, row.node, row.name): at for at, row in enumerate(self.rows)}
+        self.bodies = grouped(
+            (row.block, at) for at, row in enumerate(self.rows) if row.block and row.kind in _BODY
+        )
+        self._nodes = {node.id: node for node in walk(nest)} if nest else {}
+
+    def loop(self, at: int) -> Loop:
+        """Return the loop of a row."""
+        node = self._nodes[self.rows[at].node]
+        assert isinstance(node, Loop)
+        return node
+
+    def block(self, block: str) -> Block:
+        """Return the block with an id."""
+        node = self._nodes[block]
+        assert isinstance(node, Block)
+        return node
+
+    def head(self, block: str) -> int:
+        """Return the row of a block's name and axes."""
+        return self.places[RowKind.BLOCK, block, ""]
+
+    def readers(self, buffers: Collection[str]) -> list[str]:
+        """Return the names of the blocks that read buffers."""
+        blocks = (node for node in self._nodes.values() if isinstance(node, Block))
+        reading = (one for one in blocks if any(each.buffer in buffers for each in one.reads))
+        return list(dict.fromkeys(one.name for one in reading))
+
+    def free(self, rows: Iterable[int]) -> list[int]:
+        """Return those rows without a partner or a mark, less the loops around blocks."""
+        left = (at for at in rows if at not in self.partners and at not in self.marks)
+        return [at for at in left if not self.is_around(at)]
+
+    def is_around(self, at: int) -> bool:
+        """Return whether a row is of a loop around a block."""
+        return self.rows[at].kind is RowKind.LOOP and contains_block(self.loop(at))
 
 
 class SideBySide(NamedTuple):
@@ -175,14 +226,12 @@ class SideBySide(NamedTuple):
     Attributes:
         lines: The rows that are side by side, by number.
         links: The rows connected by a line.
-        partners: The row after of each row before that corresponds to one.
     """
 
     before: Side
     after: Side
     lines: Sequence[tuple[int | None, int | None]]
     links: Sequence[Link]
-    partners: Mapping[int, int]
 
 
 def side_by_side(
@@ -195,39 +244,23 @@ def side_by_side(
     """
     before, after = nests
     if before is None or after is None or diff is None:
-        sides = _side(before, RowMark("−", "removed")), _side(after, RowMark("+", "added"))
-        first: list[tuple[int | None, int | None]] = [
-            (at, None) for at in range(len(sides[0].rows))
-        ]
-        return SideBySide(
-            *sides, [*first, *((None, at) for at in range(len(sides[1].rows)))], (), {}
-        )
+        gone, new = Side(before), Side(after)
+        gone.marks = dict.fromkeys(range(len(gone.rows)), RowMark("−", "removed"))
+        new.marks = dict.fromkeys(range(len(new.rows)), RowMark("+", "added"))
+        lines = [*((at, None) for at in gone.marks), *((None, at) for at in new.marks)]
+        return SideBySide(gone, new, lines, ())
     return _Alignment(before, after, diff).result()
 
 
-def _side(nest: LoopNest | None, mark: RowMark) -> Side:
-    rows = listing(nest) if nest else []
-    return Side(rows, dict.fromkeys(range(len(rows)), mark))
-
-
 class _Alignment:
-    """The rows of two nests while they are being matched; `_pairs` are those that correspond."""
+    """The rows of two nests while they are being matched."""
 
     def __init__(self, before: LoopNest, after: LoopNest, diff: LoopNestDiff) -> None:
         self._diff = diff
         full = [block for block in diff.blocks if _differs(block, Aspect.AXES)]
-        self._before = Side(listing(before, {each for one in full for each in one.before}))
-        self._after = Side(listing(after, {each for one in full for each in one.after}))
-        self._nests = before, after
-        self._nodes = tuple({node.id: node for node in walk(nest)} for nest in (before, after))
-        self._places = tuple(
-            {(row.kind, row.node, row.name): at for at, row in enumerate(side.rows)}
-            for side in (self._before, self._after)
-        )
-        self._bodies = tuple(_bodies(side.rows) for side in (self._before, self._after))
-        self._around = tuple(_around_blocks(nest) for nest in (before, after))
-        self._pairs: dict[int, int] = {}
-        self._taken: set[int] = set()
+        self._before = Side(before, {each for one in full for each in one.before})
+        self._after = Side(after, {each for one in full for each in one.after})
+        self._sides = self._before, self._after
         self._may_move: set[int] = set()
         self._links: list[Link] = []
 
@@ -247,19 +280,18 @@ class _Alignment:
         self._mark_inlined()
         self._match_rest()
         rows = range(len(self._before.rows)), range(len(self._after.rows))
-        alignment = Alignment(dict.fromkeys(self._pairs.items()))
+        alignment = Alignment(dict.fromkeys(self._before.partners.items()))
         stretches = list(alignment.union(*rows, self._may_move))
         self._mark_moved({one for each in stretches if each.is_common for one in each.before})
         self._mark_rest()
         lines = [line for each in stretches for line in zip_longest(each.before, each.after)]
-        return SideBySide(self._before, self._after, lines, self._links, self._pairs)
+        return SideBySide(self._before, self._after, lines, self._links)
 
     def _pair(self, one: int, two: int) -> bool:
         """Record that two rows correspond, unless one of them already has a partner."""
-        if one in self._pairs or two in self._taken:
+        if one in self._before.partners or two in self._after.partners:
             return False
-        self._pairs[one] = two
-        self._taken.add(two)
+        self._before.partners[one], self._after.partners[two] = two, one
         return True
 
     def _mark(self, one: int, two: int, mark: RowMark) -> None:
@@ -270,8 +302,11 @@ class _Alignment:
         kinds = (RowKind.PARAMETER, RowKind.BUFFER)
         for buffer in self._diff.buffers:
             one, two = (
-                next((p[kind, name, ""] for kind in kinds if (kind, name, "") in p), None)
-                for p, name in zip(self._places, (buffer.before, buffer.after), strict=True)
+                next(
+                    (at for kind in kinds if (at := each.places.get((kind, name, ""))) is not None),
+                    None,
+                )
+                for each, name in zip(self._sides, (buffer.before, buffer.after), strict=True)
             )
             if one is not None and two is not None and self._pair(one, two) and buffer.differences:
                 word = ", ".join(each.aspect.value for each in buffer.differences)
@@ -279,10 +314,10 @@ class _Alignment:
 
     def _match_loops(self, block: BlockDiff) -> None:
         for group in block.loops:
-            here = [self._places[0][RowKind.LOOP, one, ""] for one in group.ids_before]
-            there = [self._places[1][RowKind.LOOP, one, ""] for one in group.ids_after]
-            here = [one for one in here if one not in self._pairs]
-            there = [one for one in there if one not in self._taken]
+            here = [self._before.places[RowKind.LOOP, one, ""] for one in group.ids_before]
+            there = [self._after.places[RowKind.LOOP, one, ""] for one in group.ids_after]
+            here = [one for one in here if one not in self._before.partners]
+            there = [one for one in there if one not in self._after.partners]
             if here and there:
                 self._match_group(here, there, group, is_moved=block.change is LoopChange.MOVED)
 
@@ -290,7 +325,7 @@ class _Alignment:
         self, here: Sequence[int], there: Sequence[int], group: LoopGroup, *, is_moved: bool
     ) -> None:
         is_reordered = LoopChange.REORDERED in group.changes
-        loops = [self._loop(0, one) for one in here], [self._loop(1, two) for two in there]
+        loops = [self._before.loop(one) for one in here], [self._after.loop(two) for two in there]
         is_bundle = len(here) != len(there) or (
             len(here) > 1 and [one.extent for one in loops[0]] != [two.extent for two in loops[1]]
         )
@@ -326,15 +361,9 @@ class _Alignment:
         side.marks[at] = RowMark(f"{sign} {count}", "fused", f"{word}{order}{domain}")
         self._links.append(Link(tuple(here), tuple(there), "fused"))
 
-    def _loop(self, side: int, at: int) -> Loop:
-        rows = (self._before, self._after)[side].rows
-        node = self._nodes[side][rows[at].node]
-        assert isinstance(node, Loop)
-        return node
-
     def _match_block(self, before: str, after: str, diff: BlockDiff) -> None:
         """Match the rows of a block: its head, what it reads and writes, and its statements."""
-        one, two = self._head(0, before), self._head(1, after)
+        one, two = self._before.head(before), self._after.head(after)
         if not self._pair(one, two):
             return
         words = []
@@ -355,24 +384,19 @@ class _Alignment:
             self._mark(one, two, RowMark("~", "changed", ", ".join(words)))
         names = self._axis_names(before, after)
         for at, row in self._details(before):
-            other = self._places[1].get((row.kind, after, row.name))
+            other = self._after.places.get((row.kind, after, row.name))
             if other is not None:
                 self._match_detail(at, other, diff, names)
         self._match_bodies(before, after, diff, names)
 
-    def _head(self, side: int, block: str) -> int:
-        return self._places[side][RowKind.BLOCK, block, ""]
-
     def _axis_names(self, before: str, after: str) -> dict[str, str]:
         """Return the names after of a block's axes, by their names before."""
-        one, two = self._nodes[0][before], self._nodes[1][after]
-        assert isinstance(one, Block)
-        assert isinstance(two, Block)
-        return {was: now for now, was in axis_partners(one, two).items()}
+        partners = axis_partners(self._before.block(before), self._after.block(after))
+        return {was: now for now, was in partners.items()}
 
     def _details(self, block: str) -> Iterator[tuple[int, Row]]:
         """Yield the rows of a block before between its head and its statements."""
-        rows, at = self._before.rows, self._head(0, block) + 1
+        rows, at = self._before.rows, self._before.head(block) + 1
         while at < len(rows) and rows[at].kind in _DETAILS and rows[at].node == block:
             yield at, rows[at]
             at += 1
@@ -396,7 +420,9 @@ class _Alignment:
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
     ) -> None:
         """Match the statements of a block; unchanged ones may differ in names."""
-        mine, theirs = self._free(self._bodies[0].get(before, ()), self._bodies[1].get(after, ()))
+        mine, theirs = self._free(
+            self._before.bodies.get(before, ()), self._after.bodies.get(after, ())
+        )
         is_same = diff.change not in _SEVERAL and not _differs(diff, Aspect.STATEMENT)
         is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
         if not is_same or not is_alike:
@@ -406,7 +432,7 @@ class _Alignment:
             self._pair(one, two)
             self._may_move.add(one)
             if self._before.rows[one].kind is RowKind.LOOP:
-                mark = _loop_mark(self._loop(0, one), self._loop(1, two))
+                mark = _loop_mark(self._before.loop(one), self._after.loop(two))
                 if mark:
                     self._mark(one, two, mark)
 
@@ -414,16 +440,7 @@ class _Alignment:
         self, mine: Iterable[int], theirs: Iterable[int]
     ) -> tuple[Sequence[int], Sequence[int]]:
         """Return the rows without a partner or a mark, less the loops around blocks."""
-        here = [one for one in mine if one not in self._pairs and not self._is_done(0, one)]
-        there = [two for two in theirs if two not in self._taken and not self._is_done(1, two)]
-        return here, there
-
-    def _is_done(self, side: int, at: int) -> bool:
-        return at in (self._before, self._after)[side].marks or self._is_around(side, at)
-
-    def _is_around(self, side: int, at: int) -> bool:
-        row = (self._before, self._after)[side].rows[at]
-        return row.kind is RowKind.LOOP and row.node in self._around[side]
+        return self._before.free(mine), self._after.free(theirs)
 
     def _is_same_kind(self, one: int, two: int) -> bool:
         return self._before.rows[one].kind is self._after.rows[two].kind
@@ -458,7 +475,7 @@ class _Alignment:
         Its init statement is matched with the other one if there is only one.
         """
         before, (*others, main) = diff.before[0], diff.after
-        head, there = self._head(0, before), [self._head(1, each) for each in diff.after]
+        head, there = self._before.head(before), [*map(self._after.head, diff.after)]
         self._match_init(0, before, others, main)
         self._match_block(before, main, diff)
         self._links.append(Link((head,), tuple(there), "fused"))
@@ -468,7 +485,7 @@ class _Alignment:
     def _match_fused_block(self, diff: BlockDiff) -> None:
         """Match the last of several blocks with the one that they were fused to."""
         (*others, main), after = diff.before, diff.after[0]
-        heads, there = [self._head(0, each) for each in diff.before], self._head(1, after)
+        heads, there = [*map(self._before.head, diff.before)], self._after.head(after)
         self._match_init(1, after, others, main)
         self._match_block(main, after, diff)
         self._links.append(Link(tuple(heads), (there,), "fused"))
@@ -477,19 +494,16 @@ class _Alignment:
 
     def _match_init(self, side: int, whole: str, others: Sequence[str], main: str) -> None:
         """Match the init statement of a block on one side with a block."""
-        init = self._places[side].get((RowKind.INIT, whole, ""))
-        if init is None or len(others) > 1 or (RowKind.INIT, main, "") in self._places[1 - side]:
+        here, there = self._sides[side], self._sides[1 - side]
+        init = here.places.get((RowKind.INIT, whole, ""))
+        if init is None or len(others) > 1 or (RowKind.INIT, main, "") in there.places:
             return
-        rows = (self._before, self._after)[side].rows
+        rows = here.rows
         inside = takewhile(
             lambda at: rows[at].indent > rows[init].indent, range(init + 1, len(rows))
         )
         mine = list(inside)
-        theirs = [
-            at
-            for at in self._bodies[1 - side].get(others[0], ())
-            if not self._is_around(1 - side, at)
-        ]
+        theirs = [at for at in there.bodies.get(others[0], ()) if not there.is_around(at)]
         if len(mine) != len(theirs):
             return
         names = (
@@ -502,36 +516,36 @@ class _Alignment:
             text = _renamed(self._before.rows[one].text, names)
             is_same = text == self._after.rows[two].text
             self._mark(one, two, RowMark("", "fused") if is_same else RowMark("~", "changed"))
-        (self._before, self._after)[side].marks[init] = RowMark("", "fused")
+        here.marks[init] = RowMark("", "fused")
 
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:
             if block.change is LoopChange.INLINED:
-                node = self._nodes[0][block.before[0]]
-                assert isinstance(node, Block)
-                readers = _readers(self._nests[0], {access.buffer for access in node.writes})
+                node = self._before.block(block.before[0])
+                readers = self._before.readers({access.buffer for access in node.writes})
                 word = f"inlined into {', '.join(readers)}" if readers else "inlined"
-                self._before.marks[self._head(0, node.id)] = RowMark("−", "removed", word)
+                self._before.marks[self._before.head(node.id)] = RowMark("−", "removed", word)
 
     def _match_rest(self) -> None:
         """Match the rows outside of blocks; match buffers by text, as several may have one name."""
-        places = self._places
         for pair, is_same in self._diff.lines.pairs.items():
             one, two = (
-                next(at for kind in _INSIDE if (at := each.get((kind, node, ""))) is not None)
-                for each, node in zip(places, pair, strict=True)
+                next(
+                    at for kind in _INSIDE if (at := each.places.get((kind, node, ""))) is not None
+                )
+                for each, node in zip(self._sides, pair, strict=True)
             )
             self._match_lines(one, two, is_same=is_same)
         rows = [
             [at for at, row in enumerate(side.rows) if row.kind is RowKind.BUFFER]
-            for side in (self._before, self._after)
+            for side in self._sides
         ]
         self._match_texts(*self._free(*rows), {}, may_differ=False)
 
     def _mark_moved(self, beside: Collection[int]) -> None:
         """Mark the rows that are not beside their partners, and link their heads."""
         linked = {one for link in self._links for one in link.before}
-        for one, two in self._pairs.items():
+        for one, two in self._before.partners.items():
             if one in beside:
                 continue
             is_head = self._before.rows[one].kind in _HEADS
@@ -544,13 +558,10 @@ class _Alignment:
 
     def _mark_rest(self) -> None:
         """Mark the rows without a partner."""
-        sides = (
-            (self._before, self._pairs.keys(), RowMark("−", "removed")),
-            (self._after, self._taken, RowMark("+", "added")),
-        )
-        for side, partnered, mark in sides:
+        marks = RowMark("−", "removed"), RowMark("+", "added")
+        for side, mark in zip(self._sides, marks, strict=True):
             for at in range(len(side.rows)):
-                if at not in partnered:
+                if at not in side.partners:
                     side.marks.setdefault(at, mark)
 
 
@@ -585,36 +596,3 @@ def _loop_mark(one: Loop, two: Loop, group: LoopGroup | None = None) -> RowMark 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda found: names.get(found[0], found[0]), text) if names else text
-
-
-def _bodies(rows: Sequence[Row]) -> dict[str, list[int]]:
-    """Return the rows of statements, and of loops, by the innermost block around them."""
-    kinds = (RowKind.INIT, RowKind.STATEMENT, RowKind.LOOP)
-    return grouped(
-        (row.block, at) for at, row in enumerate(rows) if row.block and row.kind in kinds
-    )
-
-
-def _around_blocks(nest: LoopNest) -> frozenset[str]:
-    """Return the ids of the loops around blocks."""
-    found: set[str] = set()
-
-    def visit(node: LoopNode) -> bool:
-        inside = (*node.init, *node.children) if isinstance(node, Block) else node.children
-        has_block = True in [visit(each) for each in inside]
-        if isinstance(node, Loop) and has_block:
-            found.add(node.id)
-        return has_block or isinstance(node, Block)
-
-    for each in nest.body:
-        visit(each)
-    return frozenset(found)
-
-
-def _readers(nest: LoopNest, buffers: Collection[str]) -> list[str]:
-    """Return the names of the blocks that read buffers."""
-    blocks = [node for node in walk(nest) if isinstance(node, Block)]
-    names = [
-        block.name for block in blocks if any(access.buffer in buffers for access in block.reads)
-    ]
-    return list(dict.fromkeys(names))

@@ -196,7 +196,7 @@ def schedule_addresses(nest: LoopNest) -> dict[str, ScheduleAddress]:
     Some have none and cannot be scheduled: loops that are not around a block, anything in an init
     statement, and blocks with the same name as another block.
     """
-    blocks = list(blocks_in_loops(nest))
+    blocks = list(blocks_in_loops(nest.body))
     names = Counter(block.name for block, _ in blocks)
     addresses: dict[str, ScheduleAddress] = {}
     for block, loops in blocks:
@@ -229,23 +229,19 @@ def contains_block(node: LoopNode) -> bool:
     return isinstance(node, Block) or any(map(contains_block, node.children))
 
 
-def blocks_in_loops(nest: LoopNest) -> Iterator[tuple[Block, tuple[Loop, ...]]]:
-    """Yield the blocks, each with the loops between it and the block around it."""
-    yield from _blocks(nest.body, ())
-
-
-def _blocks(
-    nodes: tuple[LoopNode, ...], loops: tuple[Loop, ...]
+def blocks_in_loops(
+    nodes: tuple[LoopNode, ...], loops: tuple[Loop, ...] = ()
 ) -> Iterator[tuple[Block, tuple[Loop, ...]]]:
+    """Yield the blocks, each with the loops between it and the block around it."""
     for node in nodes:
         match node:
             case Loop():
-                yield from _blocks(node.children, (*loops, node))
+                yield from blocks_in_loops(node.children, (*loops, node))
             case Block():
                 yield node, loops
-                yield from _blocks(node.children, ())
+                yield from blocks_in_loops(node.children)
             case Statement():
-                yield from _blocks(node.children, loops)
+                yield from blocks_in_loops(node.children, loops)
 
 
 def _is_prefix(node_id: str, path: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile, zip_longest
@@ -23,7 +22,7 @@ from irviz.model.loop_nest import (
     walk,
 )
 from irviz.model.matching.alignment import Alignment, align_lists
-from irviz.model.matching.block_matching import axis_partners
+from irviz.model.matching.block_matching import axis_partners, renamed
 
 _LETTERS = {AxisKind.SPATIAL: "", AxisKind.REDUCTION: " (R)"}
 
@@ -136,7 +135,6 @@ _DETAILS = {
     RowKind.VIEW: None,
     RowKind.ANNOTATION: Aspect.ATTRIBUTE,
 }
-_NAME = re.compile(r"[^\W\d]\w*")
 _SEVERAL = (LoopChange.SPLIT, LoopChange.FUSED)
 _INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
 _BODY = (RowKind.INIT, *_INSIDE)
@@ -412,7 +410,7 @@ class _Alignment:
             and not (kind is RowKind.WHERE and diff.changed_loops)
             and diff.change not in _SEVERAL
         )
-        text = _renamed(self._before.rows[one].text, names)
+        text = renamed(self._before.rows[one].text, names)
         if not is_same and text != self._after.rows[two].text:
             self._mark(one, two, RowMark("~", "changed"))
 
@@ -456,7 +454,7 @@ class _Alignment:
         """Match rows with the same text; those between two matches, if as many, are changed."""
         rows = [self._before.rows[at] for at in mine], [self._after.rows[at] for at in theirs]
         keys = (
-            [(row.kind, _renamed(row.text, names)) for row in rows[0]],
+            [(row.kind, renamed(row.text, names)) for row in rows[0]],
             [(row.kind, row.text) for row in rows[1]],
         )
         found = align_lists(*keys, replaced=may_differ)
@@ -513,7 +511,7 @@ class _Alignment:
             one, two = pair if side == 0 else pair[::-1]
             self._pair(one, two)
             self._may_move.add(one)
-            text = _renamed(self._before.rows[one].text, names)
+            text = renamed(self._before.rows[one].text, names)
             is_same = text == self._after.rows[two].text
             self._mark(one, two, RowMark("", "fused") if is_same else RowMark("~", "changed"))
         here.marks[init] = RowMark("", "fused")
@@ -592,7 +590,3 @@ def _loop_mark(one: Loop, two: Loop, group: LoopGroup | None = None) -> RowMark 
     if group is not None and LoopChange.REORDERED in group.changes:
         return RowMark("↕", "moved", ", ".join(["reordered", *words]))
     return RowMark("~", "changed", ", ".join(words)) if words or is_other_kind else None
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return _NAME.sub(lambda found: names.get(found[0], found[0]), text) if names else text

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import eq
 from typing import NamedTuple, TypeAlias
 
 from irviz.model.diff.canonical_names import Renaming
@@ -110,14 +111,18 @@ def block_differences(
 
 
 def attribute_differences(
-    before: Sequence[tuple[str, str]], after: Sequence[tuple[str, str]]
+    before: Sequence[tuple[str, str]],
+    after: Sequence[tuple[str, str]],
+    *,
+    is_equal: Callable[[str, str], bool] = eq,
 ) -> list[Difference]:
-    """Return the attributes of two functions or modules that differ."""
+    """Return the attributes of two nodes, functions or modules that differ."""
     mine, theirs = dict(before), dict(after)
+    both = ((name, mine.get(name, ""), theirs.get(name, "")) for name in {**mine, **theirs})
     return [
-        Difference(Aspect.ATTRIBUTE, mine.get(name, ""), theirs.get(name, ""), name)
-        for name in {**mine, **theirs}
-        if mine.get(name, "") != theirs.get(name, "")
+        Difference(Aspect.ATTRIBUTE, was, now, name)
+        for name, was, now in both
+        if was != now and not is_equal(was, now)
     ]
 
 
@@ -467,7 +472,8 @@ class NodeComparison:
         if has_other_operands or self.renaming.knows_names:
             found += self._operands(one, two, is_lowered)
         if not is_lowered:
-            found += self._attributes(one, two)
+            is_equal = self.renaming.is_equal
+            found += attribute_differences(one.attributes, two.attributes, is_equal=is_equal)
         found += self._type(one, two)
         if one.is_pure != two.is_pure:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
@@ -559,13 +565,6 @@ class NodeComparison:
         if type_ == FUNCTION_NAME:
             return self.functions.get(before, before) == after
         return self.renaming.is_equal(before, after)
-
-    def _attributes(self, one: Node, two: Node) -> Iterator[Difference]:
-        mine, theirs = dict(one.attributes), dict(two.attributes)
-        for name in {**mine, **theirs}:
-            was, now = mine.get(name, ""), theirs.get(name, "")
-            if was != now and not self.renaming.is_equal(was, now):
-                yield Difference(Aspect.ATTRIBUTE, was, now, name)
 
     def _type(self, one: Node, two: Node) -> tuple[Difference, ...]:
         return self.type_differences(self.type_parts(one), self.type_parts(two))

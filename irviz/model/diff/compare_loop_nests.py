@@ -40,6 +40,7 @@ from irviz.model.matching.block_matching import (
     header,
     match_blocks,
     places,
+    renamed,
 )
 
 CompareDomains = Callable[[str, str], Sequence[DomainDiff]]
@@ -342,13 +343,9 @@ def _lines_outside(
 
     Where one of the two has no blocks, as after lowering, all statements and loops are aligned.
     """
-
-    def renamed(text: str) -> str:
-        return WORD.sub(lambda word: buffers.get(word[0], word[0]), text)
-
     are_all = not all(any(map(contains_block, each.body)) for each in (before, after))
     mine, theirs = (list(_lines(each.body, are_all=are_all)) for each in (before, after))
-    keys = [renamed(text) for _, text in mine], [text for _, text in theirs]
+    keys = [renamed(text, buffers) for _, text in mine], [text for _, text in theirs]
     found = align_lists(*keys, replaced=True).pairs
     here, there = ({pair[side] for pair, is_same in found.items() if is_same} for side in (0, 1))
     gone = [text for at, (_, text) in enumerate(mine) if at not in here]

@@ -14,7 +14,7 @@ from irviz.model.folding.containers import (
     group_facts,
     with_parameters,
 )
-from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.expansion import Expansion, container_paths
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -69,7 +69,7 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     Runs of unchanged nodes are one node until they are opened.
     """
     tree = union.tree
-    containers = {one.id: one for one in _with_inner(tree.root)}
+    containers = {one.id: one for _, (*_, one) in container_paths(tree.root)}
     expansion = expansion or Expansion()
     runs = {
         one.id
@@ -145,13 +145,6 @@ def _unfolded_side(
         union.outputs[at],
         {node.id: node.id for node in stage.nodes},
     )
-
-
-def _with_inner(container: Container) -> list[Container]:
-    found = [container]
-    for one in found:
-        found += one.inside
-    return found
 
 
 class _Side:

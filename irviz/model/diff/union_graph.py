@@ -330,14 +330,6 @@ class Element:
         return bool(self.at) and self.node.kind in INPUT_KINDS
 
     @property
-    def outermost(self) -> Element:
-        """The outermost frame around it, or itself."""
-        found = self
-        while found.frame is not None:
-            found = found.frame
-        return found
-
-    @property
     def last_leaf(self) -> Element:
         """The last element inside that is not a frame, or the element itself."""
         found = self
@@ -447,7 +439,7 @@ def _frame(before: Sequence[Element], after: Sequence[Element], diff: NodeDiff) 
     else:
         frame, inside = Element(is_changed=True), (*before, *after)
     for one in inside:
-        around = one.outermost
+        around = _around(one)[-1]
         if around is not frame and not around.is_input and around.frame is None:
             around.frame = frame
             frame.inside.append(around)

@@ -240,7 +240,7 @@ class _Builder:
         start, stop = _start(children[0]), _stop(children[-1])
         inside = [unit for unit in units if start <= _start(unit) < stop]
         layers = [unit for unit in inside if isinstance(unit, Container)]
-        title, full = layer_titles([one.name for one in layers], [one.layer for one in layers])
+        title, full = _titles(layers)
         found = self._id(f"layer:{full}")
         self._set_codes(found, "stage", inside)
         return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
@@ -314,23 +314,14 @@ class _Builder:
         codes = [self._code(unit)[0] for unit in units]
         if codes[period:] != codes[:-period]:
             note = f" · functions differ{note}"
+        name, full = _titles(named, copies)
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
-            first = named[0]
-            found = self._id(f"repeat{copies}:{first.layer}")
-            names, layers = [one.name for one in named], [one.layer for one in named]
-            title, full = layer_titles(names, layers, copies)
-            kind = RegionKind.REPEAT
-            children = first.children
-            return Container(
-                found, kind, title + note, start, stop, children, copies, None, None, full
-            )
-        name, found = f"×{copies}", self._id(f"repeat{copies}", start)
-        if len(named) == copies:
-            name, _ = layer_titles(
-                [one.name for one in named], [one.layer for one in named], copies
-            )
-        elif named:
-            name = f"{named[0].name} … {named[-1].name} ×{copies}"
+            kind, found = RegionKind.REPEAT, self._id(f"repeat{copies}:{named[0].layer}")
+            inner = named[0].children
+            return Container(found, kind, name + note, start, stop, inner, copies, layer=full)
+        found = self._id(f"repeat{copies}", start)
+        if len(named) != copies:
+            name = f"{named[0].name} … {named[-1].name} ×{copies}" if named else f"×{copies}"
         inner = self._folded(units[:period])
         if not named:
             inner = self._with_chains(inner)
@@ -338,19 +329,15 @@ class _Builder:
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts where few values cross."""
-        most, least = (
-            limits.MAX_CHILDREN,
-            max(limits.PART_CHILDREN, -(-len(units) // limits.MAX_CHILDREN)),
-        )
+        most = limits.MAX_CHILDREN
+        least = max(limits.PART_CHILDREN, -(-len(units) // most))
         if self.layers and self.is_lowered:  # a layer that runs as a long chain of calls
-            most, least = (
-                2 * limits.FIRST_RANKS,
-                max(limits.MIN_LOOSE, -(-len(units) // limits.MIN_NODES)),
-            )
+            most = 2 * limits.FIRST_RANKS
+            least = max(limits.MIN_LOOSE, -(-len(units) // limits.MIN_NODES))
+        size = min(least, limits.MAX_CHILDREN // 2)
         while len(units) > most:
             parts: list[Unit] = []
             index = 0
-            size = min(least, limits.MAX_CHILDREN // 2)
             while index < len(units):
                 end = len(units)
                 if index + size + size // 2 < len(units):
@@ -534,6 +521,10 @@ def layer_titles(names: Sequence[str], layers: Sequence[str], copies: int = 1) -
     short = _span([name.partition(" · ")[0] for name in names])
     title = f"{short} ×{copies}" if copies > 1 else short
     return (f"{title} · {kind}" if kind else title), _span(layers)
+
+
+def _titles(layers: Sequence[Container], copies: int = 1) -> tuple[str, str]:
+    return layer_titles([one.name for one in layers], [one.layer for one in layers], copies)
 
 
 def _span(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from irviz.model.graph.graph import Graph, Node, NodeKind, Resolution
@@ -52,18 +53,12 @@ _FOR_EACH_ELEMENT = {
 _NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
 
 
+@dataclass
 class FlopsCounter:
-    """Counts the FLOPs of a graph's nodes.
+    """Counts the FLOPs of the nodes of a graph, which is set once it is complete."""
 
-    Attributes:
-        graph: The graph, set once it is complete.
-        of_function: Counts those of calls of the module's functions.
-    """
-
-    graph: Graph
-
-    def __init__(self, of_function: FlopsOfFunction) -> None:
-        self.of_function = of_function
+    of_function: FlopsOfFunction
+    graph: Graph = field(init=False)
 
 
 class NodeFlops:

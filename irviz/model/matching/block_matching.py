@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from irviz.model.graph.graph import grouped
@@ -12,6 +12,11 @@ from irviz.model.matching.alignment import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
 _INDICES = re.compile(r"\[[^\[\]]+\]")
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with other names."""
+    return WORD.sub(lambda word: names.get(word[0], word[0]), text)
 
 
 class Place(NamedTuple):

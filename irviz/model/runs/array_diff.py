@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[np.generic]
+DType = np.dtype[np.generic]
+_Numbers = NDArray[np.float64]
+
 # --- How far two numbers may be apart to count as close -------------------------------------------
 #
 # The tolerance of programs that should compute the same follows from what rounding can do. A number
@@ -45,7 +49,7 @@ class Tolerance:
     noise: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
 
-def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
+def default_tolerance(*dtypes: DType) -> Tolerance:
     """Return 1e-4, or 8 machine epsilons of the coarsest dtype if that is more.
 
     So the last three bits may differ: 0.0078 for float16, 0.0625 for bfloat16. Only the dtypes of
@@ -55,11 +59,7 @@ def default_tolerance(*dtypes: np.dtype[np.generic]) -> Tolerance:
     return Tolerance(max(limit, Tolerance.relative), max(limit, Tolerance.absolute))
 
 
-def scaled_tolerance(
-    array: NDArray[np.generic],
-    reference: NDArray[np.generic],
-    given: Iterable[np.dtype[np.generic]] = (),
-) -> Tolerance:
+def scaled_tolerance(array: Array, reference: Array, given: Iterable[DType] = ()) -> Tolerance:
     """Return the default tolerance of two arrays, whose absolute part is in proportion to them.
 
     It is for results of long sums, and not more than that of numbers up to 10: a mask of -1e38
@@ -71,20 +71,20 @@ def scaled_tolerance(
     return replace(usual, absolute=usual.absolute * scale)
 
 
-def kernel_tolerance(reference: NDArray[np.generic]) -> Tolerance:
+def kernel_tolerance(reference: Array) -> Tolerance:
     """Return the tolerance of a kernel, of which only samples are known and no operations."""
     relative = _KERNELS.get(reference.dtype.name, 0.0)
     return Tolerance(relative, relative * largest_number(reference))
 
 
-def largest_number(array: NDArray[np.generic]) -> float:
+def largest_number(array: Array) -> float:
     """Return the largest magnitude of the finite numbers, 0 if there is none."""
     with np.errstate(all="ignore"):
         numbers = np.abs(array.astype(np.float64))
     return float(numbers[np.isfinite(numbers)].max(initial=0.0))
 
 
-def unit_roundoff(dtypes: Iterable[np.dtype[np.generic]]) -> float:
+def unit_roundoff(dtypes: Iterable[DType]) -> float:
     """Return the unit roundoff of the coarsest of some dtypes, 0 if none is of floats."""
     return max((_epsilon(dtype) / 2 for dtype in dtypes), default=0.0)
 
@@ -94,9 +94,7 @@ def rounding_error(operations: float, unit: float) -> float:
     return math.sqrt(max(operations, 1.0)) * unit
 
 
-def rounding_tolerance(
-    reference: NDArray[np.generic], error: float, noise: NDArray[np.float64] | None = None
-) -> Tolerance:
+def rounding_tolerance(reference: Array, error: float, noise: _Numbers | None = None) -> Tolerance:
     """Return the tolerance of numbers with a relative error, the same for all numbers of an array.
 
     Numbers that are small because large ones cancel have errors of the size of the usual number.
@@ -116,14 +114,14 @@ def rounding_tolerance(
     return Tolerance(relative, relative * _mean(numbers), noise)
 
 
-def _mean(numbers: NDArray[np.float64]) -> float:
+def _mean(numbers: _Numbers) -> float:
     """Return the mean of the finite numbers."""
     with np.errstate(all="ignore"):
         finite = numbers[np.isfinite(numbers)]
         return float(finite.mean()) if finite.size else 0.0
 
 
-def _epsilon(dtype: np.dtype[np.generic]) -> float:
+def _epsilon(dtype: DType) -> float:
     """Return the distance from 1 to the next number of a dtype of floats, 0 for other dtypes."""
     if "float" not in dtype.name:
         return 0.0
@@ -133,8 +131,6 @@ def _epsilon(dtype: np.dtype[np.generic]) -> float:
 
 # --- How two arrays differ, and what is in one ----------------------------------------------------
 
-
-Array = NDArray[np.generic]
 
 _CHUNK = 1 << 16  # numbers compared at a time: copies of these stay in the cache
 _ORDERED = ("float16", "bfloat16", "float32", "float64")
@@ -205,7 +201,7 @@ def combine_diffs(parts: Sequence[ArrayDiff]) -> ArrayDiff:
     )
 
 
-def is_numeric(dtype: np.dtype[np.generic]) -> bool:
+def is_numeric(dtype: DType) -> bool:
     """Return whether a dtype holds real numbers; extension dtypes such as bfloat16 do."""
     is_extension = dtype.kind == "V" and dtype.type is not np.void
     return dtype.kind in "biuf" or is_extension
@@ -278,9 +274,7 @@ def _compare_chunk(
     )
 
 
-def _largest_share(
-    deltas: NDArray[np.float64], limits: NDArray[np.float64], is_past: NDArray[np.bool_]
-) -> float:
+def _largest_share(deltas: _Numbers, limits: _Numbers, is_past: NDArray[np.bool_]) -> float:
     shares = deltas / limits
     shares[~np.isfinite(shares)] = np.inf
     return float(np.where(is_past, np.maximum(shares, 1.0), np.minimum(shares, 1.0)).max())
@@ -290,7 +284,7 @@ def _bits(array: Array) -> NDArray[Any]:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def distances(array: Array, reference: Array) -> NDArray[np.float64]:
+def distances(array: Array, reference: Array) -> _Numbers:
     """Return each |Δ|: 0 for numbers that count as the same, inf if only one is a NaN."""
     if array.dtype == reference.dtype and array.dtype.name in ("int64", "uint64"):
         # float64 cannot represent all of these, but it can represent that they differ
@@ -319,7 +313,6 @@ def _ulp_distances(array: Array, reference: Array) -> NDArray[np.uint64]:
     return np.where(is_across, a + b, np.maximum(a, b) - np.minimum(a, b))
 
 
-_Numbers = NDArray[np.float64]
 _BINS = 24
 _HUGE, _TINY = 1e150, 1e-150
 """Beyond these magnitudes, squares overflow or underflow in float64."""
@@ -367,7 +360,7 @@ class ArraySummary:
         return max(abs(self.minimum), abs(self.maximum))
 
 
-def summarise(array: NDArray[np.generic], most: int | None = None) -> ArraySummary:
+def summarise(array: Array, most: int | None = None) -> ArraySummary:
     """Compute the statistics of an array in float64.
 
     Args:

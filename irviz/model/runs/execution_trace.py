@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
 
-import numpy as np
-from numpy.typing import NDArray
-
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, UnknownNodeError, id_in_callee
+from irviz.model.runs.array_diff import Array as Array
 from irviz.model.runs.array_diff import (
     ArrayDiff,
     ArraySummary,
@@ -20,8 +18,6 @@ from irviz.model.runs.array_diff import (
     compare_arrays,
     is_numeric,
 )
-
-Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +128,7 @@ class Trace:
         return next((node for node, one in values if any(s.nans for s in one.summaries)), None)
 
 
-Arrays = Sequence[NDArray[np.generic] | None]
+Arrays = Sequence[Array | None]
 FetchArrays = Callable[[Trace, NodeId], Arrays]
 """Gets the tensors of a node's value that a trace did not keep, in their order."""
 

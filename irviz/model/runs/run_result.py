@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import (
+    Array,
     ArrayDiff,
     combine_diffs,
     compare_arrays,
@@ -20,7 +21,7 @@ from irviz.model.runs.array_diff import (
 )
 from irviz.model.runs.array_diff import Tolerance as Tolerance  # part of what a comparison is
 from irviz.model.runs.array_diff import Verdict as Verdict
-from irviz.model.runs.execution_trace import Array, NodeValue, NodeVisit, Trace
+from irviz.model.runs.execution_trace import NodeValue, NodeVisit, Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class RunResult:
         caches: What the caches of a language model are after the last case, in words.
     """
 
-    outputs: tuple[NDArray[np.generic], ...]
+    outputs: tuple[Array, ...]
     seconds: float
     labels: NDArray[np.int64] | None = None
     trace: Trace | None = None

@@ -188,7 +188,7 @@ def _targets(
     elif placed is not None and about is None:
         yield "", placed
     elif placed is not None and about is not None:
-        for block, _ in blocks_in_loops(nest):
+        for block, _ in blocks_in_loops(nest.body):
             if BlockAddress(block.name) in chosen:
                 for words, buffer in _buffers(block, about.kind).items():
                     yield words, {**placed, about.name: buffer}
@@ -210,7 +210,9 @@ def _buffers(block: Block, kind: ArgumentKind) -> dict[str, object]:
 def _beside(known: Primitive, nest: LoopNest, loop: LoopAddress) -> Iterator[tuple[str, Arguments]]:
     """Yield where a loop can be moved to, or the loop around or inside it to fuse it with."""
     (parameter,) = known.addresses
-    around = next((all_ for block, all_ in blocks_in_loops(nest) if block.name == loop.block), ())
+    around = next(
+        (all_ for block, all_ in blocks_in_loops(nest.body) if block.name == loop.block), ()
+    )
     for depth, other in enumerate(around):
         ends = sorted((loop.depth, depth))
         between = [LoopAddress(loop.block, one) for one in range(ends[0], ends[1] + 1)]
@@ -229,7 +231,7 @@ def _pairs(
     """Yield a block and a loop, of which one is chosen; a loop around the block for a reduction."""
     is_around = known.name.startswith("decompose_")
     own = [pair for pair in loops if pair[1] == chosen]
-    for block, outer in blocks_in_loops(nest):
+    for block, outer in blocks_in_loops(nest.body):
         around, address = {loop.id for loop in outer}, BlockAddress(block.name)
         for loop, at in loops if address == chosen else own:
             if (loop.id in around) == is_around:

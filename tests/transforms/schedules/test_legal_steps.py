@@ -66,7 +66,7 @@ def test_loops_are_moved_as_the_words_say(depth: int, target: str, after: str) -
     (step,) = [
         one.step for one in offers if (one.step.primitive, one.target) == ("reorder", target)
     ]
-    loops = next(iter(blocks_in_loops(loop_nest(step(MyModule)[FUNCTION], FUNCTION))))[1]
+    loops = next(iter(blocks_in_loops(loop_nest(step(MyModule)[FUNCTION], FUNCTION).body)))[1]
     assert "".join(one.variable for one in loops) == after
 
 

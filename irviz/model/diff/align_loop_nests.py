@@ -121,10 +121,9 @@ def _block_rows(block: Block, indent: int, with_extents: Collection[str]) -> Ite
 
 
 def _axis(axis: Axis, *, is_full: bool) -> str:
-    value = f" = {axis.binding}" if axis.binding else ""
-    start = "" if axis.start == "0" else f" from {axis.start}"
     if is_full:
-        return f"{axis.name}{value} of {axis.extent}{start} ({axis.kind.value})"
+        return f"{axis} ({axis.kind.value})"
+    value = f" = {axis.binding}" if axis.binding else ""
     return f"{axis.name}{value}{_LETTERS.get(axis.kind, f' ({axis.kind.value})')}"
 
 

@@ -71,11 +71,8 @@ def common_names(
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return, for each side, a common name for each size by its own name.
 
-    Sizes with the same name correspond, and the others correspond by position. If all names are the
-    same, nothing has to be replaced.
-
-    Args:
-        are_exchanged: Whether all sizes correspond by position, whatever their names.
+    Sizes with the same name correspond, and the others correspond by position; all of them do if
+    they `are_exchanged`. If all names are the same, nothing has to be replaced.
     """
     there: dict[str, str] = {}
     back: dict[str, str] = {}
@@ -89,12 +86,7 @@ def common_names(
 
 
 def without_names(graph: Graph, sizes: Mapping[str, str], names: Names) -> Graph:
-    """Return a graph whose operations do not depend on the names of variables.
-
-    Args:
-        sizes: What to write for the names of sizes.
-        names: The names of sizes in the graph.
-    """
+    """Return a graph whose operations do not depend on names; `sizes` are written otherwise."""
     closures = {edge.target for edge in graph.edges if edge.position == CALLEE}
     if not (closures or sizes or names.numbers):
         return graph

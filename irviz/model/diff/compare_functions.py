@@ -238,11 +238,7 @@ def _with_move(
 def moved_params(
     partners: Mapping[NodeId, NodeId], before: Graph, after: Graph
 ) -> Mapping[NodeId, Difference]:
-    """Return the parameters of a function that are in another order.
-
-    Args:
-        partners: For nodes after, the corresponding node before.
-    """
+    """Return the parameters in another order; `partners` are the nodes before by those after."""
     places = [
         (before.index[partners[one.id]], after.index[one.id])
         for one in after.params()
@@ -362,11 +358,7 @@ def moved_nodes(
 def _exchanged(
     accesses: Accesses, there: Mapping[NodeId, int]
 ) -> Iterator[tuple[MemoryAccess, MemoryAccess]]:
-    """Yield the conflicting accesses whose order is the other one on the other side.
-
-    Args:
-        there: The place of each node's partner.
-    """
+    """Yield the conflicting accesses whose order differs `there`, where the nodes' partners are."""
     for sequence in accesses.values():
         seen: list[int] = []
         earlier: list[MemoryAccess] = []

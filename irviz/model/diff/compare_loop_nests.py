@@ -384,14 +384,7 @@ _Loops = tuple[list[Loop], list[Loop]]
 def loop_groups(
     one: Place, two: Place, buffers: Mapping[str, str], renaming: Renaming
 ) -> Iterator[LoopGroup]:
-    """Yield what became of the loops around a block.
-
-    Args:
-        one: The block before.
-        two: The block after.
-        buffers: The names after of the buffers before.
-        renaming: The names that correspond.
-    """
+    """Yield what became of the loops around a block; `buffers` has the names after."""
     groups = _loops_by_axes(one, two, buffers)
     if not _is_equal(_domain_texts(one), _domain_texts(two), renaming):
         groups = [pair for group in groups for pair in _by_name(*group)]

@@ -519,8 +519,8 @@ def diff_part(
     before, after = diff.graphs
     if before is None or after is None:
         raise NotFoundError(f"{diff.name!r} is not drawn as a graph: leave out {around!r}")
-    starts = _on_both_sides(diff, around)
-    ends = None if to is None else _on_both_sides(diff, to)
+    starts = _on_both_sides(diff, before, after, around)
+    ends = None if to is None else _on_both_sides(diff, before, after, to)
     kept: tuple[set[NodeId], set[NodeId]] = (set(), set())
     for at, graph in enumerate((before, after)):
         for start in starts[at]:
@@ -548,11 +548,10 @@ def functions_with(diffs: Sequence[FunctionDiff], node: str) -> list[FunctionDif
     return found
 
 
-def _on_both_sides(diff: FunctionDiff, node: NodeId) -> tuple[Collection[NodeId], ...]:
+def _on_both_sides(
+    diff: FunctionDiff, before: Graph, after: Graph, node: NodeId
+) -> tuple[Collection[NodeId], ...]:
     """Return a node after with what it was before, or a node before with what it became."""
-    before, after = diff.graphs
-    assert before is not None
-    assert after is not None
     if node in after.index:
         was = (one.before for one in diff.nodes if node in one.after)
         return next(was, ()), (node,)

@@ -423,11 +423,8 @@ def block_links(
 ) -> list[tuple[NodeId, NodeId]]:
     """Pair the calls in a Relax function with the blocks of the PrimFunc that it became.
 
-    The blocks are in the order of the calls. If the names contradict that, nothing is returned.
-
-    Args:
-        calls: Each call of a PrimFunc, with that PrimFunc's blocks.
-        blocks: The blocks of the PrimFunc that replaces all of them.
+    The blocks are in the order of the calls, each of which is given with the blocks of its callee.
+    If the names contradict that, nothing is returned.
     """
     expected = [(call, block) for call, own in calls for block in own]
     found = list(blocks)
@@ -494,9 +491,6 @@ def group_by_place(
 
     Unmatched nodes that only the pair uses are grouped with it: the operation was decomposed,
     fused, or folded into a constant.
-
-    Args:
-        is_other_operation: Whether the operations of a node before and one after differ.
     """
     sides = (
         _Side(before, {node for group in groups for node in group.before}),

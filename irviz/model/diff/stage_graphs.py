@@ -186,7 +186,17 @@ class _Side:
         places: dict[NodeId, NodeId] = {}
         frames = {one: region for region, one in self.filled.items() if one in held}
         for node in self.drawn.nodes:
-            self._add(node, held, nodes, places)
+            one = self.own.get(node.id)
+            if node.kind is NodeKind.GROUP and node.id not in self.union.graph.index:
+                if node.id in held:
+                    nodes.append(self._group(node, held[node.id]))
+                    places[node.id] = node.id
+                else:
+                    container = self.containers.get(node.id)
+                    one = self.framed.get(container.region) if container else None
+            if one is not None and one in held:
+                nodes.append(self._own(one, held, node.region))
+                places[one] = node.id
         for one, region in frames.items():
             nodes.append(self._own(one, held, self.drawn.regions[region].parent))
         order = self._order()
@@ -206,26 +216,6 @@ class _Side:
         )
         graph = with_group_titles(graph)
         return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
-
-    def _add(
-        self,
-        node: Node,
-        held: Mapping[NodeId, Sequence[Node]],
-        nodes: list[Node],
-        places: dict[NodeId, NodeId],
-    ) -> None:
-        """Add what the stage has at the place of a node of the graph of all stages."""
-        one = self.own.get(node.id)
-        if node.kind is NodeKind.GROUP and node.id not in self.union.graph.index:
-            if node.id in held:
-                nodes.append(self._group(node, held[node.id]))
-                places[node.id] = node.id
-            else:
-                container = self.containers.get(node.id)
-                one = self.framed.get(container.region) if container else None
-        if one is not None and one in held:
-            nodes.append(self._own(one, held, node.region))
-            places[one] = node.id
 
     def _own(
         self, node_id: NodeId, held: Mapping[NodeId, Sequence[Node]], region: int | None

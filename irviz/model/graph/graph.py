@@ -361,8 +361,6 @@ def lone_calls(graph: Graph) -> dict[int, NodeId]:
 
     Such a layer has no frame: it is drawn as its call.
     """
-    if not any(region.kind is RegionKind.LAYER for region in graph.regions):
-        return {}
     held: dict[int, list[Node]] = {}
     for node in graph.nodes:
         for index in regions_around(graph.regions, node.region):

@@ -53,13 +53,7 @@ def search_text(node: Node, note: str = "") -> str:
 
 
 def other_matches(line: str, text: str, words: str) -> str:
-    """Return the lines of a node's text that have words which are not in what is shown of it.
-
-    Args:
-        line: What is shown of the node.
-        text: What words are looked for in.
-        words: What was looked for.
-    """
+    """Return the lines of a node's text with words that are not in the line shown of it."""
     shown = _searched(line)
     other = [word for word in _terms(words) if word not in shown]
     more = [one for one in text.split("\n") if any(word in _searched(one) for word in other)]

@@ -59,12 +59,7 @@ class Alignment(Generic[Key, Evidence]):
     def compose(
         self, later: Alignment[Key, Evidence], both: Callable[[Evidence, Evidence], Evidence]
     ) -> Alignment[Key, Evidence]:
-        """Return the alignment over two consecutive steps.
-
-        Args:
-            later: The alignment of the second step.
-            both: What shows a pair, if these two show its steps.
-        """
+        """Return the alignment over two steps; `both` returns what shows a pair of both."""
         found: dict[tuple[Key, Key], Evidence] = {}
         for (before, middle), evidence in self.pairs.items():
             for after in later.there.get(middle, ()):
@@ -100,12 +95,8 @@ class Alignment(Generic[Key, Evidence]):
     ) -> Iterator[Stretch[Key]]:
         """Yield both versions in one order; as many pairs as keep their order are together.
 
-        The alignment must be one to one. Elements that correspond in another order are apart.
-
-        Args:
-            before: The elements before, in their order.
-            after: The elements after.
-            may_move: The elements before that are apart rather than others.
+        The alignment must be one to one. Elements that correspond in another order are apart, those
+        before that `may_move` rather than others.
         """
         place = {key: at for at, key in enumerate(after)}
         pairs = [

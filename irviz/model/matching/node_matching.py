@@ -69,6 +69,8 @@ def correspondence(
 ) -> Correspondence:
     """Match the nodes of two graphs one to one, in time proportional to the number of edges.
 
+    `identical` are known pairs, such as nodes of the same variable.
+
     Inputs are matched by name, then by position if both graphs have as many. Another node is
     matched with a node that has
 
@@ -80,13 +82,6 @@ def correspondence(
     A name is ignored if an unmatched node elsewhere has the operation of one of the two. Passes
     reuse the names `lv`, `lv1`, …: they only count if no name was added or removed, or if the
     values have the same uses.
-
-    Args:
-        reference: The graph that its nodes are matched with.
-        identical: Known pairs, such as nodes of the same variable.
-
-    Returns:
-        The reference's node for each node that has one, and how they were matched.
     """
     side, other = _Side(graph), _Side(reference)
     matching = _Matching(side, other)

@@ -238,7 +238,6 @@ def first_divergence(
 
     Args:
         graph: The function that ran, with called functions inlined if their nodes were recorded.
-        differences: The differences of `node_differences`.
     """
     flow = _DifferenceFlow(graph, differences)
     reaching = flow.upstream(graph.outputs, flow.carries.__getitem__)

@@ -558,14 +558,14 @@ def _loop_changes(
     if not mine or not theirs:
         yield LoopChange.ADDED if theirs else LoopChange.REMOVED
         return
+    is_bundle = len(mine) > 1 and [one.extent for one in mine] != [two.extent for two in theirs]
     if len(mine) < len(theirs):
         yield LoopChange.SPLIT
     elif len(mine) > len(theirs):
         yield LoopChange.FUSED
-    elif len(mine) > 1 and [each.extent for each in mine] != [each.extent for each in theirs]:
+    elif is_bundle:
         yield LoopChange.SPLIT
         yield LoopChange.FUSED
-    is_bundle = len(mine) > 1 and [one.extent for one in mine] != [two.extent for two in theirs]
     pairs = list(zip(mine, theirs, strict=False)) if len(mine) == len(theirs) else []
     was = {(each.kind, each.thread) for each in mine}
     for at, loop in enumerate(theirs):

@@ -567,11 +567,8 @@ def _is_in(nodes: Collection[NodeId], kept: Collection[NodeId]) -> bool:
 
 def _rest(node: NodeId, before: Graph, after: Graph) -> NodeDiff | None:
     """Return the diff of a group of nodes that are left out."""
-    match node in before.index, node in after.index:
-        case True, True:
-            return NodeDiff(NodeChange.SAME, (node,), (node,))
-        case True, False:
-            return NodeDiff(NodeChange.REMOVED, (node,), ())
-        case False, True:
-            return NodeDiff(NodeChange.ADDED, (), (node,))
-    return None
+    was, now = ((node,) if node in graph.index else () for graph in (before, after))
+    if was and now:
+        return NodeDiff(NodeChange.SAME, was, now)
+    change = NodeChange.REMOVED if was else NodeChange.ADDED
+    return NodeDiff(change, was, now) if was or now else None

@@ -82,9 +82,8 @@ def link_nodes(
         known: The nodes before of nodes after that have the same variable or tensor.
     """
     params = [[one.id for one in each.graph.params()] for each in (before, after)]
-    is_any_name_elsewhere = _is_any_name_elsewhere(*params) or _is_any_name_elsewhere(
-        before.names.all, after.names.all
-    )
+    named = params, (before.names.all, after.names.all)
+    is_any_name_elsewhere = any(_is_any_name_elsewhere(*both) for both in named)
     looked_into = _only_there(before, functions.there)
     looked_into |= _only_there(after, functions.back)
     has_order = bool(before.ranks) and len(known) < len(after.graph.nodes)

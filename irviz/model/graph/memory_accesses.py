@@ -165,11 +165,6 @@ class _Analysis:
             if node.access is not None and node.access.frees != ()
             for edge in graph.operands(node.id)
         }
-        self._functions: list[int | None] = []  # the inner function that a region is in
-        for index, region in enumerate(graph.regions):
-            around = None if region.parent is None else self._functions[region.parent]
-            is_function = region.kind is RegionKind.FUNCTION
-            self._functions.append(index if is_function else around)
         for node in graph.nodes:
             self.values[node.id] = self._value(node, graph.operands(node.id))
 
@@ -317,7 +312,9 @@ class _Analysis:
         return list(dict.fromkeys(found))
 
     def _record(self, node: Node, mode: Mode, places: Iterable[Place]) -> None:
-        function = None if node.region is None else self._functions[node.region]
+        regions = self.graph.regions
+        around = regions_around(regions, node.region)
+        function = next((one for one in around if regions[one].kind is RegionKind.FUNCTION), None)
         for place in places:
             found = self.log.setdefault((function, place.root), [])
             found.append(MemoryAccess(node.id, mode, place))

@@ -57,10 +57,8 @@ class RunResult:
         """Return the shapes and the time, and how it compares with its origin."""
         shapes = ", ".join(f"{output.shape} {output.dtype}" for output in self.outputs)
         words = f"{self.cases} cases: {shapes}; {self.seconds:.3g} s each"
-        words = "; ".join([words, *self.caches])
-        return (
-            f"<RunResult of {words}; {self.origin}>" if self.origin else f"<RunResult of {words}>"
-        )
+        origin = [str(self.origin)] if self.origin else []
+        return f"<RunResult of {'; '.join([words, *self.caches, *origin])}>"
 
     @property
     def cases(self) -> int:

@@ -232,13 +232,11 @@ def _told_apart_by_rank(before: DiffSide, after: DiffSide) -> tuple[DiffSide, Di
     sides = before, after
     if not any(each.ranks for each in sides):
         return sides
-    counts: list[dict[object, Counter[object]]] = [{}, {}]
-    for each, found in zip(sides, counts, strict=True):
-        for node in each.graph.nodes:
-            found.setdefault(node.operation, Counter())[each.ranks.get(node.id)] += 1
-    told = {
-        operation for operation in counts[0] if counts[0][operation] == counts[1].get(operation)
-    }
+    mine, theirs = (
+        grouped((node.operation, each.ranks.get(node.id)) for node in each.graph.nodes)
+        for each in sides
+    )
+    told = {one for one in mine if one in theirs and Counter(mine[one]) == Counter(theirs[one])}
     made = []
     for each in sides:
         graph = each.graph.with_nodes(

@@ -240,7 +240,7 @@ class _Builder:
         start, stop = _start(children[0]), _stop(children[-1])
         inside = [unit for unit in units if start <= _start(unit) < stop]
         layers = [unit for unit in inside if isinstance(unit, Container)]
-        title, full = _titles(layers)
+        title, full = layer_titles(layers)
         found = self._id(f"layer:{full}")
         self._set_codes(found, "stage", inside)
         return Container(found, RegionKind.LAYER, title, start, stop, tuple(children), layer=full)
@@ -314,7 +314,7 @@ class _Builder:
         codes = [self._code(unit)[0] for unit in units]
         if codes[period:] != codes[:-period]:
             note = f" · functions differ{note}"
-        name, full = _titles(named, copies)
+        name, full = layer_titles(named, copies)
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
             kind, found = RegionKind.REPEAT, self._id(f"repeat{copies}:{named[0].layer}")
             inner = named[0].children
@@ -508,23 +508,13 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 _MAX_TITLE_NAMES = 4
 
 
-def layer_titles(names: Sequence[str], layers: Sequence[str], copies: int = 1) -> tuple[str, str]:
-    """Return the title and the full name of consecutive layers.
-
-    Args:
-        names: For each, the name within the enclosing layer, and the class.
-        layers: Their full names.
-        copies: The number of copies, if they are equal.
-    """
-    kinds = {name.partition(" · ")[2] for name in names}
+def layer_titles(layers: Sequence[Container], copies: int = 1) -> tuple[str, str]:
+    """Return the title and the full name of consecutive layers, which may be equal copies."""
+    kinds = {one.name.partition(" · ")[2] for one in layers}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    short = _span([name.partition(" · ")[0] for name in names])
+    short = _span([one.name.partition(" · ")[0] for one in layers])
     title = f"{short} ×{copies}" if copies > 1 else short
-    return (f"{title} · {kind}" if kind else title), _span(layers)
-
-
-def _titles(layers: Sequence[Container], copies: int = 1) -> tuple[str, str]:
-    return layer_titles([one.name for one in layers], [one.layer for one in layers], copies)
+    return (f"{title} · {kind}" if kind else title), _span([one.layer for one in layers])
 
 
 def _span(names: Sequence[str]) -> str:
@@ -538,12 +528,9 @@ def _span(names: Sequence[str]) -> str:
             return f"{stems.pop()}{first}–{numbers[-1]}"
     if len(set(names)) == 1:
         return names[0]
-    shown = (
-        names
-        if len(names) <= _MAX_TITLE_NAMES
-        else (*names[: _MAX_TITLE_NAMES - 2], "…", names[-1])
-    )
-    return " | ".join(shown)
+    if len(names) > _MAX_TITLE_NAMES:
+        names = (*names[: _MAX_TITLE_NAMES - 2], "…", names[-1])
+    return " | ".join(names)
 
 
 _UNITS = ("", " k", " M", " G", " T")

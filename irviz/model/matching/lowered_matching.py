@@ -43,8 +43,6 @@ class Joined(Enum):
     PART = "is a part of the operation"
 
 
-Partners = dict[NodeId, NodeId]
-Pair = Callable[[NodeId, NodeId], None]
 _Key = tuple[object, ...]
 _ITEM, _WITH_ATTRIBUTES, _BY_NAME = "item", "with attributes", "by name"
 
@@ -99,7 +97,7 @@ class LoweredSide:
     """
 
     graph: Graph
-    partners: Partners
+    partners: dict[NodeId, NodeId]
     members: set[NodeId] = field(default_factory=set)
 
     @cached_property
@@ -160,7 +158,7 @@ class LoweredMatching:
 
     side: LoweredSide
     other: LoweredSide
-    pair: Pair
+    pair: Callable[[NodeId, NodeId], None]
     joined: dict[tuple[NodeId, NodeId], Joined] = field(default_factory=dict)
 
     def match(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from irviz.limits import FIRST_NODES, MIN_NODES
 from irviz.model.folding.containers import (
+    Container,
     container_tree,
     count_elements,
     group_facts,
@@ -284,7 +285,8 @@ def test_a_high_cell_of_a_recurrent_layer_has_its_chains_folded_and_its_branches
     ],
 )
 def test_repeated_layers_have_one_title(given, title):
-    assert layer_titles(given, given, len(given))[0] == title
+    layers = [Container("", RegionKind.LAYER, name, 0, 1, (), layer=name) for name in given]
+    assert layer_titles(layers, len(layers))[0] == title
 
 
 def test_many_layers_that_give_the_same_type_are_one_stage(graphs):

@@ -56,8 +56,6 @@ def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Nam
                 sizes.update((word, None) for word in words if word in parts.symbols)
         if node.kind is NodeKind.OTHER or node.literals:
             edges = graph.entering.get(node.id, ())
-            if node.kind is not NodeKind.OTHER and all(len(edge.position) < 2 for edge in edges):
-                continue
             texts = {literal.position for literal in node.literals}
             for edge in edges:
                 if node.kind is NodeKind.OTHER or edge.position[:-1] in texts:

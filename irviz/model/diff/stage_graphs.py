@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -96,16 +95,15 @@ _PARTS = (*INPUT_KINDS, NodeKind.TUPLE_GET_ITEM)
 
 def _changed_parts(union: UnionGraph) -> frozenset[str]:
     """Return the inputs and elements of results that not all stages have, of one kind and type."""
-    looks: dict[NodeId, set[tuple[NodeKind, str]]] = {}
-    stages: Counter[NodeId] = Counter()
-    for stage, places in zip(union.stages, union.nodes, strict=True):
-        for node in stage.nodes:
-            if node.kind in _PARTS and node.id in places:
-                leaf = places[node.id]
-                looks.setdefault(leaf, set()).add((node.kind, node.type_label))
-                stages[leaf] += 1
+    looks = grouped(
+        (places[node.id], (node.kind, node.type_label))
+        for stage, places in zip(union.stages, union.nodes, strict=True)
+        for node in stage.nodes
+        if node.kind in _PARTS and node.id in places
+    )
+    count = len(union.stages)
     return frozenset(
-        leaf for leaf, kinds in looks.items() if len(kinds) > 1 or stages[leaf] < len(union.stages)
+        leaf for leaf, each in looks.items() if len(set(each)) > 1 or len(each) < count
     )
 
 

@@ -146,6 +146,50 @@ class LoweredSide:
             one in self.partners or one in self.members for one in names
         )
 
+    def same_representation(self, theirs: LoweredSide, node: Node) -> NodeId | None:
+        """Return a free cast, transposition or copy of the same elements to the same type."""
+        there = theirs.origins.representations
+        known = self.partner(theirs, node.id) if there else None
+        if known is None or known not in there:
+            return None
+        operation, type_label = operation_name(node.callee), self.origins.type_label(node.id)
+        found = [
+            one
+            for one in theirs.free_representations(known, operation)
+            if is_same_representation(operation, theirs.origins.type_label(one), type_label)
+        ]
+        names = self.origins.names(node.id)
+        same = (one for one in found if set(names) & set(theirs.origins.names(one)))
+        return next(same, found[0] if found else None)
+
+    def partner(self, theirs: LoweredSide, node_id: NodeId) -> Origin | None:
+        """Return where the other graph computes the elements of a value, None if unknown."""
+        origin = self.origins.origin(node_id)
+        names = () if isinstance(origin, Number | Constant) else self.origins.names(origin)
+        for one in (*self.origins.path(node_id), *names):
+            if one in self.partners:
+                return theirs.origins.origin(self.partners[one])
+        return None if names else origin
+
+    def same_operation(
+        self, theirs: LoweredSide, node: Node, arguments: Sequence[tuple[Position, Origin]]
+    ) -> NodeId | None:
+        """Return a free node with the same operation on the same elements, None if none."""
+        names = self.origins.names(node.id)
+        for key in self.keys(node, arguments):
+            is_certain = key[0] != _BY_NAME or is_call(node)
+            found = [
+                one
+                for one in theirs.alike.get(key, ())
+                if (is_certain or is_call(theirs.graph[one]))  # which has no attributes
+                and theirs.is_free(one)
+                and may_have_types(self.origins.type_label(node.id), theirs.origins.type_label(one))
+            ]
+            if found:
+                same = (one for one in found if set(names) & set(theirs.origins.names(one)))
+                return next(same, found[0])
+        return None
+
 
 @dataclass
 class LoweredMatching:
@@ -194,14 +238,12 @@ class LoweredMatching:
                 continue
             region: Sequence[NodeId] = ()
             if origins.is_representation(node.id):
-                found = self._same_representation(mine, theirs, node)
+                found = mine.same_representation(theirs, node)
             elif origins.is_computation(node):
-                arguments = [
-                    (at, self._partner(mine, theirs, one)) for at, one in origins.arguments(node)
-                ]
+                arguments = [(at, mine.partner(theirs, one)) for at, one in origins.arguments(node)]
                 known = [(at, one) for at, one in arguments if one is not None]
                 is_known = len(known) == len(arguments)
-                found = self._same_operation(mine, theirs, node, known) if is_known else None
+                found = mine.same_operation(theirs, node, known) if is_known else None
                 if found is None and is_call(node):
                     found, region = _fused_region(mine, theirs, node, {one for _, one in known})
                 if found is None:
@@ -217,58 +259,6 @@ class LoweredMatching:
             theirs.members.update(region)
             for each in region:
                 self.joined[(each, one) if is_back else (one, each)] = Joined.PART
-
-    def _same_representation(
-        self, mine: LoweredSide, theirs: LoweredSide, node: Node
-    ) -> NodeId | None:
-        """Return a free cast, transposition or copy of the same elements to the same type."""
-        there = theirs.origins.representations
-        known = self._partner(mine, theirs, node.id) if there else None
-        if known is None or known not in there:
-            return None
-        operation = operation_name(node.callee)
-        found = [
-            one
-            for one in theirs.free_representations(known, operation)
-            if is_same_representation(
-                operation, theirs.origins.type_label(one), mine.origins.type_label(node.id)
-            )
-        ]
-        names = mine.origins.names(node.id)
-        same = (one for one in found if set(names) & set(theirs.origins.names(one)))
-        return next(same, found[0] if found else None)
-
-    def _partner(self, mine: LoweredSide, theirs: LoweredSide, node_id: NodeId) -> Origin | None:
-        """Return where the other graph computes the elements of a value, None if unknown."""
-        origin = mine.origins.origin(node_id)
-        names = () if isinstance(origin, Number | Constant) else mine.origins.names(origin)
-        for one in (*mine.origins.path(node_id), *names):
-            if one in mine.partners:
-                return theirs.origins.origin(mine.partners[one])
-        return None if names else origin
-
-    def _same_operation(
-        self,
-        mine: LoweredSide,
-        theirs: LoweredSide,
-        node: Node,
-        arguments: Sequence[tuple[Position, Origin]],
-    ) -> NodeId | None:
-        """Return a free node with the same operation on the same elements, None if none."""
-        names = mine.origins.names(node.id)
-        for key in mine.keys(node, arguments):
-            is_certain = key[0] != _BY_NAME or is_call(node)
-            found = [
-                one
-                for one in theirs.alike.get(key, ())
-                if (is_certain or is_call(theirs.graph[one]))  # which has no attributes
-                and theirs.is_free(one)
-                and may_have_types(mine.origins.type_label(node.id), theirs.origins.type_label(one))
-            ]
-            if found:
-                same = (one for one in found if set(names) & set(theirs.origins.names(one)))
-                return next(same, found[0])
-        return None
 
 
 def _same_name(

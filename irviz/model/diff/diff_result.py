@@ -530,7 +530,11 @@ def diff_part(
                 kept[at].update(nodes_between(graph, start, end))
     if not kept[0] and not kept[1]:
         raise NotFoundError(f"there is no path between {around!r} and {to!r} in {diff.name!r}")
-    nodes = [one for one in diff.nodes if _is_in(one.before, kept[0]) or _is_in(one.after, kept[1])]
+    nodes = [
+        one
+        for one in diff.nodes
+        if not (kept[0].isdisjoint(one.before) and kept[1].isdisjoint(one.after))
+    ]
     for one in nodes:
         kept[0].update(one.before)
         kept[1].update(one.after)
@@ -559,10 +563,6 @@ def _on_both_sides(
         became = (one.after for one in diff.nodes if node in one.before)
         return (node,), next(became, ())
     raise NotFoundError(f"neither side of {diff.name!r} has a node {node!r}")
-
-
-def _is_in(nodes: Collection[NodeId], kept: Collection[NodeId]) -> bool:
-    return any(one in kept for one in nodes)
 
 
 def _rest(node: NodeId, before: Graph, after: Graph) -> NodeDiff | None:

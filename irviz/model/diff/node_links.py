@@ -398,13 +398,9 @@ def _joined(first: Step, second: Step) -> Iterator[tuple[NodeId, NodeId, NodeId,
 def _composed_values(first: Step, second: Step) -> dict[NodeId, frozenset[NodeId]]:
     """Return the nodes before with the same value, other than partners."""
     mine, theirs = first.links.values, second.links.values
-    middles: dict[NodeId, set[NodeId]] = {}
-    if mine:
-        for middle, after in second.whole.pairs:
-            if middle in mine:
-                middles.setdefault(after, set()).add(middle)
+    middles = grouped((after, middle) for middle, after in second.whole.pairs if middle in mine)
     for after, same in theirs.items():
-        middles.setdefault(after, set()).update(same)
+        middles.setdefault(after, []).extend(same)
     sources = first.whole.back
     values: dict[NodeId, frozenset[NodeId]] = {}
     for after, others in middles.items():

@@ -226,7 +226,7 @@ class LoweredMatching:
                 continue
             for node_id in [node.id for node in mine.graph.nodes if node.id in mine.partners]:
                 partner = mine.partners[node_id]
-                for one in _further_names(mine, theirs, node_id, partner):
+                for one in _further_names(mine, theirs, node_id):
                     mine.members.add(one)
                     how = Joined.VALUE if one in mine.graph.leaving else Joined.CALL
                     self.joined[(partner, one) if is_back else (one, partner)] = how
@@ -370,14 +370,13 @@ def _region(
     return {**region, **between} if found == wanted and used == arguments else {}
 
 
-def _further_names(
-    mine: LoweredSide, theirs: LoweredSide, node_id: NodeId, partner: NodeId
-) -> Sequence[NodeId]:
+def _further_names(mine: LoweredSide, theirs: LoweredSide, node_id: NodeId) -> Sequence[NodeId]:
     """Return the free nodes that have the value of a matched node, if the partner has no others.
 
     Of a call with several results these are the buffers, too.
     """
-    computing, found = mine.origins.computing(node_id), list[NodeId]()
+    partner, found = mine.partners[node_id], list[NodeId]()
+    computing = mine.origins.computing(node_id)
     if mine.origins.is_name(node_id) and not theirs.origins.is_name(partner):
         found += mine.origins.names(computing) if computing not in mine.partners else ()
     if not theirs.origins.buffers(theirs.origins.computing(partner)):

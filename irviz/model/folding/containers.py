@@ -346,17 +346,13 @@ class _Builder:
                     end = min(
                         near, key=lambda at: (self.bound.live[_start(units[at])], abs(at - middle))
                     )
-                parts.append(self._part(tuple(units[index:end])))
+                part = tuple(units[index:end])
+                first, stop = _start(part[0]), _stop(part[-1])
+                found, name = self._id(f"part{len(part)}", first), f"steps {first + 1} – {stop}"
+                parts.append(Container(found, RegionKind.PART, name, first, stop, part))
                 index = end
             units = parts
         return tuple(units)
-
-    def _part(self, units: tuple[Unit, ...]) -> Container:
-        start, stop = _start(units[0]), _stop(units[-1])
-        name = f"steps {start + 1} – {stop}"
-        return Container(
-            self._id(f"part{len(units)}", start), RegionKind.PART, name, start, stop, units
-        )
 
     def _region(self, index: int, start: int, stop: int) -> Container:
         region = self.bound.graph.regions[index]

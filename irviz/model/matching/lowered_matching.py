@@ -190,6 +190,26 @@ class LoweredSide:
                 return next(same, found[0])
         return None
 
+    def same_name(self, theirs: LoweredSide, node: Node, arguments: set[Origin]) -> NodeId | None:
+        """Return the free node of the same name and operation, unless arguments contradict that.
+
+        What is lowered may lose arguments, as `full_like` does.
+        """
+        for name in filter(theirs.graph.index.__contains__, self.origins.names(node.id)):
+            found = theirs.graph[theirs.origins.computing(name)]
+            given = {theirs.origins.origin(one) for _, one in theirs.origins.arguments(found)}
+            types = self.origins.type_label(node.id), theirs.origins.type_label(found.id)
+            if (
+                operation_name(found.callee) == operation_name(node.callee)
+                and is_call(node) is not is_call(found)
+                and (arguments <= given or given <= arguments)
+                and may_have_types(*types)
+                and self.graph.scope(node) == theirs.graph.scope(found)
+                and theirs.is_free(found.id)
+            ):
+                return found.id
+        return None
+
 
 @dataclass
 class LoweredMatching:
@@ -247,7 +267,7 @@ class LoweredMatching:
                 if found is None and is_call(node):
                     found, region = _fused_region(mine, theirs, node, {one for _, one in known})
                 if found is None:
-                    found = _same_name(mine, theirs, node, {one for _, one in known})
+                    found = mine.same_name(theirs, node, {one for _, one in known})
             else:
                 found = _folded(mine, theirs, node)
             if found is None:
@@ -259,29 +279,6 @@ class LoweredMatching:
             theirs.members.update(region)
             for each in region:
                 self.joined[(each, one) if is_back else (one, each)] = Joined.PART
-
-
-def _same_name(
-    mine: LoweredSide, theirs: LoweredSide, node: Node, arguments: set[Origin]
-) -> NodeId | None:
-    """Return the free node of the same name and operation, unless its arguments contradict that.
-
-    What is lowered may lose arguments, as `full_like` does.
-    """
-    for name in filter(theirs.graph.index.__contains__, mine.origins.names(node.id)):
-        found = theirs.graph[theirs.origins.computing(name)]
-        given = {theirs.origins.origin(one) for _, one in theirs.origins.arguments(found)}
-        types = mine.origins.type_label(node.id), theirs.origins.type_label(found.id)
-        if (
-            operation_name(found.callee) == operation_name(node.callee)
-            and is_call(node) is not is_call(found)
-            and (arguments <= given or given <= arguments)
-            and may_have_types(*types)
-            and mine.graph.scope(node) == theirs.graph.scope(found)
-            and theirs.is_free(found.id)
-        ):
-            return found.id
-    return None
 
 
 def _folded(mine: LoweredSide, theirs: LoweredSide, node: Node) -> NodeId | None:

@@ -190,7 +190,8 @@ def test_a_pass_of_ones_own_is_applied_by_name_to_what_was_opened(folder, opened
 
         return run
 
-    for given in (tidy(), tvm.transform.Sequential([tidy()])):
+    pipelines = (tvm.transform.Sequential([tidy()], name=name) for name in ("mine", "FuseOps"))
+    for given in (tidy(), *pipelines):
         with pytest.raises(irviz.TransformError, match=r"irviz\.register_pass"):
             opened.trust().apply(given)
     assert opened.apply("tidy").current.error == ""

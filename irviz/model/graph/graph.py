@@ -300,9 +300,13 @@ class Graph:
         """Return the kinds of branches and inner functions around a node, the outermost first."""
         return () if node.region is None else self._scopes[node.region]
 
-    def params(self, region: int | None = None) -> list[Node]:
+    @cached_property
+    def _params(self) -> Mapping[int | None, Sequence[Node]]:
+        return grouped((one.region, one) for one in self.nodes if one.kind is NodeKind.PARAM)
+
+    def params(self, region: int | None = None) -> Sequence[Node]:
         """Return the parameters of the function, or of the inner function of a region."""
-        return [one for one in self.nodes if one.kind is NodeKind.PARAM and one.region == region]
+        return self._params.get(region, ())
 
     def operands(self, node_id: NodeId) -> Sequence[Edge]:
         """Return the incoming edges from earlier nodes, which leaves out those of recursion."""

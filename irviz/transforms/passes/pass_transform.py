@@ -291,9 +291,9 @@ class TVMPass(Transform):
 
     @property
     def _calls(self) -> Sequence[PassCall | None]:
-        """The catalog's pass of this name, or else those of the passes in it."""
+        """The catalog's pass of this name if it knows all passes in it, or else those passes."""
         named = default_pass_call(self.label)
-        return self._parts if named is None else [named]
+        return self._parts if named is None or None in self._parts else [named]
 
     @property
     def _parts(self) -> Sequence[PassCall | None]:

@@ -291,17 +291,22 @@ class TVMPass(Transform):
 
     @property
     def _calls(self) -> Sequence[PassCall | None]:
-        """The catalog's pass of this name if it knows all passes in it, or else those passes."""
+        """The catalog's pass of this name if it has the same passes in it, or else those."""
         named = default_pass_call(self.label)
-        return self._parts if named is None or None in self._parts else [named]
+        if named is not None and isinstance(self.wrapped, tvm.transform.Sequential):
+            with contextlib.suppress(Exception):  # it needs arguments
+                if _pass_names(named._create(ir.IRModule())) == _pass_names(self.wrapped):
+                    return [named]
+            return self._parts
+        return self._parts if named is None else [named]
 
     @property
     def _parts(self) -> Sequence[PassCall | None]:
-        return [default_pass_call(one.info.name) for one in leaf_passes(self.wrapped)]
+        return list(map(default_pass_call, _pass_names(self.wrapped)))
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the pass; if it needs a target and there is none, use the catalog's default."""
-        names = (one.info.name.rpartition(".")[2] for one in leaf_passes(self.wrapped))
+        names = (name.rpartition(".")[2] for name in _pass_names(self.wrapped))
         wanted = next(filter(None, map(pass_metadata.AROUND_OBJECTS.get, names)), None)
         if wanted is None or tvm.target.Target.current(allow_none=True):
             return self.wrapped(mod)
@@ -342,6 +347,10 @@ def leaf_passes(passes: object) -> Iterator[Any]:
             yield from leaf_passes(one)
     else:
         yield passes
+
+
+def _pass_names(passes: object) -> list[str]:
+    return [str(one.info.name) for one in leaf_passes(passes)]
 
 
 def default_pass_call(name: str) -> PassCall | None:

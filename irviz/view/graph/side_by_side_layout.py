@@ -251,7 +251,7 @@ def _first(
 ) -> tuple[int, float, float] | None:
     """Return the first of several curves on which a condition holds, None if there is none.
 
-    The curve is given by its number, and by its parameters just before and just behind that place.
+    The curve is given by its number, and by its parameters before and behind that place.
     """
     for number in range(len(points) // 3):
         curve = points[3 * number : 3 * number + 4]

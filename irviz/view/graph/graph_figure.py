@@ -30,7 +30,6 @@ from irviz.view.graph.layout import (
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
-    cluster_title,
     draw_cluster,
     draw_cluster_title,
     draw_edge,
@@ -87,7 +86,7 @@ def draw_scene(
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
         colour = theme.changes["fused"] if is_fused else theme.quiet_text
-        title, whole = cluster_title(graph, index), graph.regions[index].name
+        title, whole = scene.title(index), graph.regions[index].name
         draw_cluster_title(group, frame, title, colour, theme)
         if whole and title != whole:
             svg.add_tooltip(group, whole)

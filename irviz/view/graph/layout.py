@@ -229,17 +229,18 @@ def in_lanes(
         for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames, turned):
             ways = [_way(*pair, clear) for pair in pairwise(corners)]
             ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
-            if _meet(ways, met) or any(a.overlaps(b) for a in ways for b in others):
+            along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
+            if _meet(ways, met) or any(a.overlaps(b) for a, b in along):
                 continue
             fewest = crossings(sampled[at], source) if fewest < 0 else fewest
             points = np.array([start, *corners, end])
-            if crossings(points, source) <= fewest:
+            if crossings(points, source) <= fewest + _MORE_CROSSINGS:
                 routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
                 low[at], high[at] = points.min(0), points.max(0)
                 turned.append(corners[0][1])
                 spaces = (_way(*pair, _BEND) for pair in pairwise(corners))
                 taken += [
-                    (source, one._replace(top=one.top - _BEND, bottom=one.bottom + _BEND))
+                    (source, one._replace(top=one.top - _APART, bottom=one.bottom + _APART))
                     for one in spaces
                 ]
                 break
@@ -286,8 +287,9 @@ def _lanes(
         rows = min(above, below), max(above, below)
         middle = float(np.median(sampled[:, 0]))
         found = _free_lanes(boxes, [one.rect for one in frames], rows, middle, (start[0], end[0]))
-        for clear, x in product(_CLEAR, found):
-            yield [(start[0], above), (x, above), (x, below), (end[0], below)], clear
+        for clear, x, gap in product(_CLEAR, found, _ROWS):
+            row = below - flow * gap
+            yield [(start[0], above), (x, above), (x, row), (end[0], row)], clear
     elif start[0] != end[0]:
         left, right = sorted((start[0], end[0]))
         across = [one for one in frames if one.rect.left < right and one.rect.right > left]
@@ -332,6 +334,10 @@ def _way(one: Point, other: Point, clear: float) -> Rect:
     if top == bottom:
         return Rect(left, top - 1, right, bottom + 1)
     return Rect(left - clear, top, right + clear, bottom)
+
+
+def _is_across(way: Rect) -> bool:
+    return way.width > way.height
 
 
 def _meet(ways: Sequence[Rect], obstacles: NDArray[np.float64]) -> bool:
@@ -409,6 +415,12 @@ def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.floa
 
 _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
+_APART = 2.0
+"""The space in px between routes that lead aside one below the other."""
+_MORE_CROSSINGS = 1
+"""How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
+_ROWS = 0.0, -4.0
+"""How much further from its target a route may lead aside, or nearer to it where another does."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
 _STEP = 8.0

@@ -23,7 +23,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     lone_calls,
 )
-from irviz.units import short_floats
+from irviz.units import beginning, short_floats
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
@@ -488,6 +488,8 @@ _POINT_DISTANCE = 6.0
 """The distance between the points that stand for a line, in px."""
 _CHANGE_MARKER = Size(14.0, 14.0)
 """The marker that a page puts on a changed node, at its upper left corner."""
+_BESIDE_TITLE, _LEAST_TITLE = 4.0, 6
+"""The space in px between a title and an edge, and the fewest characters of one that is cut."""
 _TOGGLE = Size(2 * TOGGLE_RADIUS, 2 * TOGGLE_RADIUS)
 _CLEAR = TOGGLE_RADIUS + 4.0  # from a button to edges
 
@@ -547,6 +549,24 @@ class SceneGeometry:
         free = (x for x in places if all(abs(x - one) >= _CLEAR for one in lines))
         return (next(free, frame.right), top)
 
+    def title(self, index: int) -> str:
+        """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
+        title = cluster_title(self.graph, index)
+        if self.graph.regions[index].kind is not RegionKind.LAYER:
+            return title
+        left, top, right, bottom = cluster_title_rect(self.frames[index], title)
+        passing = [
+            x
+            for _, route in self.edges
+            if (route.points[0][1] - top) * (route.tip[1] - bottom) < 0
+            for x, y in points_along(route, _POINT_DISTANCE)
+            if left < x < right + _BESIDE_TITLE and top <= y <= bottom
+        ]
+        room = min(passing, default=right + _BESIDE_TITLE) - _BESIDE_TITLE - left
+        fitting = math.floor(len(title) * room / (right - left))
+        is_cut = _LEAST_TITLE <= fitting < len(title)
+        return beginning(title, fitting) if is_cut else title
+
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""
         rect = self.shapes[node_id]
@@ -575,7 +595,7 @@ class SceneGeometry:
             if name in expandable or name not in self.graph.index:
                 yield Rect.around(corner, _TOGGLE)
         for index, frame in self.frames.items():
-            yield cluster_title_rect(frame, cluster_title(self.graph, index))
+            yield cluster_title_rect(frame, self.title(index))
         for _, route in self.edges:
             yield arrow_rect(route)
         if self.output:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 import irviz
+from irviz.model.graph.graph import RegionKind
 from irviz.view.graph import layout as module
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_engine import ENGINE
@@ -337,6 +338,25 @@ def test_the_button_of_a_frame_is_beside_edges(modules):
     left, top = button("e0")
     assert left <= x - 3 - 12
     assert top == y
+
+
+def test_the_title_of_a_layer_ends_before_an_edge_that_passes_it(modules):
+    graph = irviz.Session(modules.stack(3)).view().graph
+    placed = place_graph(graph, "up").layout
+    cluster, frame = next(iter(placed.frames.items()))
+    index, whole = int(cluster.removeprefix("cluster_")), "layers.0 · DecoderLayer"
+    regions = list(graph.regions)
+    regions[index] = regions[index]._replace(kind=RegionKind.LAYER, name=whole)
+
+    def title(x):
+        line = tuple((frame.rect.left + x, frame.label[1] + y) for y in (40.0, 20.0, 0.0, -20.0))
+        layout = replace(placed, routes=dict.fromkeys(placed.routes, Route(line, line[3])))
+        return SceneGeometry(replace(graph, regions=tuple(regions)), layout, "up").title(index)
+
+    assert title(300.0) == whole
+    assert title(100.0).endswith("…")
+    assert whole.startswith(title(100.0)[:-1])
+    assert title(20.0) == whole, "so little of it would say nothing"
 
 
 def test_a_chain_with_additions_is_a_column_and_what_leads_past_it_a_straight_line(modules):

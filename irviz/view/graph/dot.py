@@ -37,6 +37,8 @@ RANKDIRS = {"up": "BT", "down": "TB"}
 _PX_PER_INCH = 72.0
 _STEPS = 2000
 """How many steps the engine may take to make edges straight; large graphs get one for each node."""
+_STRICT = {"newrank": "true", "mclimit": "0.5"}
+"""How edges lead on between frames, too, with half as many steps to uncross them: it is slow."""
 _WIDE_SPACES = {"nodesep": "0.25", "ranksep": "0.5", "margin": "12", "title": "16"}
 _NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.25", "margin": "12", "title": "6"}
 """The spaces of a model with layers: between nodes, between ranks, and of frames."""
@@ -103,7 +105,7 @@ def to_dot(
             "nslimit": str(max(1, _STEPS // max(1, len(graph.nodes)))),
             "nodesep": spaces["nodesep"],
             "ranksep": rank_gap or spaces["ranksep"],
-            **({"newrank": "true"} if is_strict else {}),
+            **(_STRICT if is_strict else {}),
         },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},

@@ -552,7 +552,7 @@ class SceneGeometry:
     def title(self, index: int) -> str:
         """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
         title = cluster_title(self.graph, index)
-        if self.graph.regions[index].kind is not RegionKind.LAYER:
+        if not title or self.graph.regions[index].kind is not RegionKind.LAYER:
             return title
         left, top, right, bottom = cluster_title_rect(self.frames[index], title)
         passing = [

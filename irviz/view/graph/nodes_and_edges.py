@@ -538,32 +538,31 @@ class SceneGeometry:
     def _free_corner(self, frame: Rect) -> Point:
         """Return the place of a frame's button: its upper right corner, or left of edges there."""
         top = frame.top
-        lines = [
-            x
-            for _, route in self.edges
-            if (route.points[0][1] - top) * (route.tip[1] - top) < 0
-            for x, y in points_along(route, _POINT_DISTANCE)
-            if abs(y - top) < _CLEAR
-        ]
+        lines = self._passing(top, _CLEAR)
         places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE).tolist()
         free = (x for x in places if all(abs(x - one) >= _CLEAR for one in lines))
         return (next(free, frame.right), top)
+
+    def _passing(self, height: float, near: float) -> list[float]:
+        """Return where edges are that pass a height, also a little above and below it."""
+        return [
+            x
+            for _, route in self.edges
+            if (route.points[0][1] - height) * (route.tip[1] - height) < 0
+            for x, y in points_along(route, _POINT_DISTANCE)
+            if abs(y - height) < near
+        ]
 
     def title(self, index: int) -> str:
         """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
         title = cluster_title(self.graph, index)
         if not title or self.graph.regions[index].kind is not RegionKind.LAYER:
             return title
-        left, top, right, bottom = cluster_title_rect(self.frames[index], title)
-        passing = [
-            x
-            for _, route in self.edges
-            if (route.points[0][1] - top) * (route.tip[1] - bottom) < 0
-            for x, y in points_along(route, _POINT_DISTANCE)
-            if left < x < right + _BESIDE_TITLE and top <= y <= bottom
-        ]
-        room = min(passing, default=right + _BESIDE_TITLE) - _BESIDE_TITLE - left
-        fitting = math.floor(len(title) * room / (right - left))
+        rect = cluster_title_rect(self.frames[index], title)
+        left, end = rect.left, rect.right + _BESIDE_TITLE
+        passing = (x for x in self._passing(rect.centre[1], rect.height / 2) if left < x < end)
+        room = min(passing, default=end) - _BESIDE_TITLE - left
+        fitting = math.floor(len(title) * room / rect.width)
         is_cut = _LEAST_TITLE <= fitting < len(title)
         return beginning(title, fitting) if is_cut else title
 

@@ -45,8 +45,9 @@ _FLAGS = [
     "--disable-sync",
 ]
 _START_SECONDS = 60
-_IS_IDLE = """() => window.jupyterapp.shell.currentWidget.sessionContext
+IS_IDLE = """() => window.jupyterapp?.shell.currentWidget?.sessionContext
     .session?.kernel?.status === 'idle'"""
+"""Whether the notebook shown has a kernel that waits: it says `idle` before it has one, too."""
 _PREPARED = """
 import numpy as np
 import irviz
@@ -385,7 +386,7 @@ class Lab:
                 await context.changeKernel({ name: 'python3' });
             }"""
         )
-        self.page.wait_for_function(_IS_IDLE)
+        self.page.wait_for_function(IS_IDLE)
         self.do(_PREPARED)
 
     def forgive(self) -> None:
@@ -414,7 +415,8 @@ def open_lab(
     command = [
         *(sys.executable, "-c", _JUPYTERLAB, "--no-browser", "--allow-root"),
         *("--ip=127.0.0.1", f"--port={port}", f"--IdentityProvider.token={token}"),
-        *(f"--ServerApp.root_dir={folder}", "--LabApp.expose_app_in_browser=True"),
+        f"--ServerApp.root_dir={folder}",
+        *(f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")),
     ]
     home = folder / "home"
     settings_folder = home / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
@@ -432,7 +434,7 @@ def open_lab(
         page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.content?.model?.sharedModel"
         )
-        page.wait_for_function(_IS_IDLE)
+        page.wait_for_function(IS_IDLE)
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         lab = Lab(page, folder, url, token, complaints(page))
         lab.do(_PREPARED)

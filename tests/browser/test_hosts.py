@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 
 from irviz.course.mlp import MyModuleHighLevel
 
-from .conftest import Lab, complaints, write_notebook
+from .conftest import IS_IDLE, Lab, complaints, write_notebook
 from .shown import Shown
 
 EXPLORER = "import irviz\nfrom irviz.course.mlp import MyModule\nirviz.explore(MyModule)"
@@ -120,8 +120,8 @@ def test_notebook_7_shows_the_explorer(window: Any, open_lab: Any) -> None:
     """Notebook 7 is an extension of the server that JupyterLab has."""
     write_notebook(open_lab.folder / "explorer.ipynb", EXPLORER)
     window.goto(f"{open_lab.url}/notebooks/explorer.ipynb?token={open_lab.token}")
-    expect(window.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached()
-    # only now: what is shown while the kernel starts can take the focus
+    # a cell that is run sooner asks for a kernel, and what is shown meanwhile can take the focus
+    window.wait_for_function(IS_IDLE)
     window.locator(".jp-Notebook .jp-CodeCell .cm-content").first.press("Shift+Enter")
     viewer = Shown(window, window).wait()
     viewer.node("lv1").click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -197,8 +198,11 @@ def in_lanes(
     obstacles = np.array(boxes).reshape(-1, 4)
     outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
     routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
-    turns: dict[str, list[float]] = {}  # where routes from a node lead aside: others may do so, too
+    # where routes from a node lead aside: others may do so, too
+    turns = defaultdict[str, list[float]](list)
     known = [(name, source, target) for name, source, target, _ in given.edges if name in routes]
+    # the longest first: short ones find another place more easily
+    known.sort(key=lambda one: -math.dist(routes[one[0]].points[0], routes[one[0]].tip))
     if len(known) > _MOST_IN_LANES:
         return layout
     sources = np.array([source for _, source, _ in known])
@@ -210,40 +214,35 @@ def in_lanes(
         others = [sampled[at] for at in np.flatnonzero(is_near)]
         return _segments_crossed(way, others) if others else 0
 
-    def in_the_way(*ends: str) -> NDArray[np.float64]:
-        left, top, right, bottom = outlines.T
-        around = np.zeros(len(outlines), bool)
-        for x, y in (layout.nodes[one] for one in ends):
-            around |= (left < x) & (x < right) & (top < y) & (y < bottom)
-        return np.vstack([obstacles, outlines[~around]])
+    def straight_ways(at: int) -> Iterator[tuple[int, list[Point]]]:
+        """Yield the corners of ways that a route can take, after how many routes each crosses."""
+        name, source, target = known[at]
+        start, (x, y) = routes[name].points[0], routes[name].tip
+        end = (x, y - flow * _ARROW)
+        outside = (start[0], start[1] + flow)  # of the source, but for rounding
+        ends = [layout.nodes[source], layout.nodes[target]]
+        met = np.vstack([obstacles, outlines[~_are_around(outlines, ends)]])
+        others = [way for other, way in taken if other != source]
+        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames, turns[source]):
+            ways = [_way(*pair, clear) for pair in pairwise(corners)]
+            ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
+            along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
+            if not _meet(ways, met) and not any(a.overlaps(b) for a, b in along):
+                points = [start, *corners, end]
+                yield crossings(np.array(points), source), points
 
     for at, (name, source, target) in enumerate(known):
         if source in fixed or target in fixed:
             continue
-        start, tip = routes[name].points[0], routes[name].tip
-        end = (tip[0], tip[1] - flow * _ARROW)
-        outside = (start[0], start[1] + flow)  # of the source, but for rounding
-        fewest, met = -1, in_the_way(source, target)
-        others = [way for other, way in taken if other != source]
-        turned = turns.setdefault(source, [])
-        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames, turned):
-            ways = [_way(*pair, clear) for pair in pairwise(corners)]
-            ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
-            along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
-            if _meet(ways, met) or any(a.overlaps(b) for a, b in along):
-                continue
-            fewest = crossings(sampled[at], source) if fewest < 0 else fewest
-            points = np.array([start, *corners, end])
-            if crossings(points, source) <= fewest + _MORE_CROSSINGS:
-                routes[name], sampled[at] = Route(_rounded(start, *corners, end), tip), points
-                low[at], high[at] = points.min(0), points.max(0)
-                turned.append(corners[0][1])
-                spaces = (_way(*pair, _BEND) for pair in pairwise(corners))
-                taken += [
-                    (source, one._replace(top=one.top - _APART, bottom=one.bottom + _APART))
-                    for one in spaces
-                ]
-                break
+        crossed = crossings(sampled[at], source)
+        count, points = _best_way(straight_ways(at), crossed)
+        if points and count <= crossed + _MORE_CROSSINGS:
+            routes[name] = Route(_rounded(*points), routes[name].tip)
+            sampled[at] = np.array(points)
+            low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
+            corners = points[1:-1]
+            turns[source].append(corners[0][1])
+            taken += [(source, space) for space in _space_of(corners)]
     return replace(layout, routes=routes)
 
 
@@ -285,8 +284,8 @@ def _lanes(
     if len(known.points) >= _LONG:
         above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
         rows = min(above, below), max(above, below)
-        middle = float(np.median(sampled[:, 0]))
-        found = _free_lanes(boxes, [one.rect for one in frames], rows, middle, (start[0], end[0]))
+        outlines, ends = [one.rect for one in frames], (start[0], end[0])
+        found = _free_lanes(boxes, outlines, rows, _median_x(sampled), ends)
         for clear, x, gap in product(_CLEAR, found, _ROWS):
             row = below - flow * gap
             yield [(start[0], above), (x, above), (x, row), (end[0], row)], clear
@@ -302,6 +301,14 @@ def _lanes(
             way = _way((left, y), (right, y), 0)
             if all(abs(y - line) > _BEND for line in lines) and not any(map(way.overlaps, titles)):
                 yield [(start[0], y), (end[0], y)], 0
+
+
+def _median_x(sampled: NDArray[np.float64]) -> float:
+    """Return the median of a route's x, weighted by the height of each part."""
+    x = sampled[1:, 0]
+    order = np.argsort(x)
+    heights = np.cumsum(abs(np.diff(sampled[:, 1]))[order])
+    return float(x[order][np.searchsorted(heights, heights[-1] / 2)])
 
 
 def _free_lanes(
@@ -326,6 +333,32 @@ def _free_lanes(
     is_free = (abs(every - lines) >= _BESIDE / 2).all(1)
     is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
     return [float(x) for x in every[is_free, 0][:_MOST_LANES]]
+
+
+def _are_around(frames: NDArray[np.float64], points: Sequence[Point]) -> NDArray[np.bool]:
+    """Return for each frame whether it is around one of the points."""
+    left, top, right, bottom = frames.T
+    x, y = np.array(points).T[:, :, None]
+    return np.asarray(((left < x) & (x < right) & (top < y) & (y < bottom)).any(0))
+
+
+def _best_way(ways: Iterator[tuple[int, list[Point]]], enough: int) -> tuple[int, list[Point]]:
+    """Return the first way that crosses at most `enough` routes, else the one that crosses fewest.
+
+    Without any way, return one without points.
+    """
+    best = (0, list[Point]())
+    for way in ways:
+        best = way if not best[1] else min(best, way, key=lambda one: one[0])
+        if best[0] <= enough:
+            break
+    return best
+
+
+def _space_of(corners: Sequence[Point]) -> list[Rect]:
+    """Return where no other route may run along a way with these corners."""
+    ways = (_way(*pair, _BEND) for pair in pairwise(corners))
+    return [one._replace(top=one.top - _APART, bottom=one.bottom + _APART) for one in ways]
 
 
 def _way(one: Point, other: Point, clear: float) -> Rect:

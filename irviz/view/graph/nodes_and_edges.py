@@ -33,8 +33,8 @@ from irviz.view.theme import NodeShape, Theme, node_style
 
 VALUE_HEIGHT = 20.0
 """The height of the space at a node's outlet for the label of its value."""
-_LINE_END = 4.0
-"""How far a line leads into that space from both sides."""
+_LINE_ENDS = "4 12"
+"""The dashes of the line through that space, which is free where the label is."""
 _VALUE_MARGIN = 10.0
 _TEXT_MARGIN = 14.0
 _MIN_CELL_WIDTH = 5
@@ -272,9 +272,8 @@ def draw_value_label(
     """
     group = svg.add(parent, "g", "value", data_node=node.id)
     position, (x, y) = _value_label_position(outlet, outward), outlet
-    ends = ((0.0, _LINE_END), (VALUE_HEIGHT - _LINE_END, VALUE_HEIGHT))
-    line = [part for a, b in ends for part in ("M", x, y + outward * a, "V", y + outward * b)]
-    svg.add(group, "path", "line", d=svg.path(*line), stroke=theme.line, stroke_width=1.2)
+    line = {"d": svg.path("M", x, y, "V", y + outward * VALUE_HEIGHT), "stroke": theme.line}
+    svg.add(group, "path", "line", **line, stroke_width=1.2, stroke_dasharray=_LINE_ENDS)
     svg.add_text(group, node_labels.value_label(node), position, node_labels.VALUE_SIZE, theme.text)
     return group
 

@@ -93,11 +93,11 @@ class SwapPanel(Panel):
         words = "" if found is None else f"{found.kind.value}, {found.reason}. {_summary(found)}"
         self._about.value = ui.paragraph(words, "irviz-hint")
 
-    def _swap(self) -> None:
-        if self._call is not None:
-            node = None if self._everywhere.value else self._call.node
-            swap = Swap(self._callee, str(self._to.value), node, self._call.function)
-            self.send(actions.Apply(swap))
+    def _swap(self) -> actions.Action | None:
+        if self._call is None:
+            return None
+        node = None if self._everywhere.value else self._call.node
+        return actions.Apply(Swap(self._callee, str(self._to.value), node, self._call.function))
 
 
 def _candidates(state: State, call: CallKey | None) -> tuple[Candidate, ...]:
@@ -163,7 +163,7 @@ class UpdatePanel(Panel):
         replace = self.button(
             "Replace",
             "Put this PrimFunc into the module, for all its calls",
-            lambda: self.try_to_send(self._replace),
+            self._replace,
             "pencil",
         )
         self.widget = widgets.VBox([self._heading, checked, self._about, replace])

@@ -186,9 +186,8 @@ class ValuePanel(Panel):
             self._kind = self._wanted = kind
             self._show_kind()
 
-    def _save(self) -> None:
-        if self._drawing is not None:
-            self.send(actions.SaveDrawing(self._drawing, self._file))
+    def _save(self) -> actions.Action | None:
+        return actions.SaveDrawing(self._drawing, self._file) if self._drawing else None
 
 
 _NO_VALUES = (

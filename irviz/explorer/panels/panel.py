@@ -208,18 +208,31 @@ class Panel:
         self,
         text: str,
         tooltip: str,
-        act: Action | Callable[[], object],
+        act: Action | Callable[[], Action | None],
         icon: str = "",
         name: str = "",
     ) -> widgets.Button:
-        """Return a button as wide as its label that sends an action, or calls a function.
+        """Return a button as wide as its label that sends an action, or that of a function.
 
-        `name` is its CSS class.
+        Where the function raises an error, this is shown at the field, or else in the status bar.
+        `name` is the button's CSS class.
         """
         layout = widgets.Layout(width="auto")
         made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
-        made.on_click(lambda _: self.send(act) if isinstance(act, Action) else act())
+        made.on_click(lambda _: self._press(act))
         return classed(made, name)
+
+    def _press(self, act: Action | Callable[[], Action | None]) -> None:
+        try:
+            action = act if isinstance(act, Action) else act()
+        except FieldError as failure:
+            self.send(Say(""))  # what is said there is of something else
+            failure.field.say(str(failure))
+        except Exception as failure:  # whatever it is, the explorer lives on
+            self.send(Say(str(failure), is_error=True))
+        else:
+            if action is not None:
+                self.send(action)
 
     def sets(self, widget: widgets.Widget, name: FieldName) -> None:
         """Set a field of the state to each new value that the user gives a widget."""
@@ -228,15 +241,3 @@ class Panel:
     def send(self, action: Action) -> None:
         """Dispatch an action of the user."""
         self._store.dispatch(action)
-
-    def try_to_send(self, make: Callable[[], Action]) -> None:
-        """Send an action, or show why there is none, at the field or else in the status bar."""
-        try:
-            action = make()
-        except FieldError as failure:
-            self.send(Say(""))  # what is said there is of something else
-            failure.field.say(str(failure))
-        except Exception as failure:  # whatever it is, the explorer lives on
-            self.send(Say(str(failure), is_error=True))
-        else:
-            self.send(action)

@@ -47,10 +47,7 @@ class BindPanel(Panel):
         self._names.add_class("irviz-unlabelled")
         self._checked = CheckedField(self._names)
         self._button = self.button(
-            "Bind parameters",
-            "Make the chosen parameters constants",
-            lambda: self.try_to_send(self._bind),
-            "link",
+            "Bind parameters", "Make the chosen parameters constants", self._bind, "link"
         )
         self._empty = ui.html("")
         self.widget = widgets.VBox(
@@ -111,13 +108,13 @@ class PassPanel(Panel):
         self._preview = self.button(
             "Preview",
             "Try it in another process: what would it change?",
-            lambda: self.try_to_send(lambda: actions.TryTransform(self._call())),
+            lambda: actions.TryTransform(self._call()),
             "eye",
         )
         self._apply = self.button(
             "Apply pass",
             "Apply this pass to the shown stage",
-            lambda: self.try_to_send(lambda: actions.Apply(self._call())),
+            lambda: actions.Apply(self._call()),
             "play",
         )
         self._words = ui.html("irviz-pass-preview")
@@ -233,7 +230,7 @@ class ReplayPanel(Panel):
         replay = self.button(
             "Replay",
             "Apply what led to the shown stage behind that one, too",
-            lambda: self.try_to_send(self._replay),
+            self._replay,
             "repeat",
         )
         self.widget = widgets.VBox([ui.heading("Replay the shown branch"), checked, replay])

@@ -129,7 +129,7 @@ class _Shown:
 
     def __init__(self, kind: str, panel: Panel) -> None:
         self.picture: Figure | GraphFigure | None = None
-        self._kind, self._panel = kind, panel
+        self._kind = kind
         self._html = ui.html(f"irviz-{kind}-picture")
         self._file = ""
         save = panel.button(
@@ -151,9 +151,8 @@ class _Shown:
         self._html.value = f'<div style="{frame}">{picture.svg}</div>'
         ui.show_if(self.widget, True)
 
-    def _save(self) -> None:
-        if self.picture is not None:
-            self._panel.send(actions.SaveDrawing(self.picture, self._file))
+    def _save(self) -> actions.Action | None:
+        return actions.SaveDrawing(self.picture, self._file) if self.picture else None
 
 
 class MemoryPanel(Panel):

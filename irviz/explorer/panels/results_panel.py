@@ -41,7 +41,7 @@ class RunButton(Panel):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._run = self.button(
-            "Run", "Build the shown stage and run it", self._press, "play", "irviz-run"
+            "Run", "Build the shown stage and run it", self._wanted, "play", "irviz-run"
         )
         self._answer = ui.html("irviz-answer")
         self._automatic = ui.checkbox("irviz-run-new", "run every new stage", is_on=True)
@@ -56,8 +56,8 @@ class RunButton(Panel):
         given = answer(state)
         self._answer.value = ui.paragraph(given.words, f"irviz-answer irviz-{given.kind}", "status")
 
-    def _press(self) -> None:
-        self.send(actions.Cancel() if self.state.jobs.keys else actions.Run(again=True))
+    def _wanted(self) -> actions.Action:
+        return actions.Cancel() if self.state.jobs.keys else actions.Run(again=True)
 
 
 class RunPanel(Panel):
@@ -406,7 +406,7 @@ class BisectionPanel(Panel):
         find = self.button(
             "Find the pass",
             "Run some of the stages up to the shown one, and compare them with the first",
-            lambda: self.send(actions.FindPass(self._check.value)),
+            lambda: actions.FindPass(self._check.value),
             "search",
         )
         self._found = ui.html("irviz-found-pass")

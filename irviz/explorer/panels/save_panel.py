@@ -31,16 +31,16 @@ class SavePanel(Panel):
         )
         highlight = checkbox("", "frame the selected node")
 
-        def picture() -> None:
+        def picture() -> actions.Action:
             options = PictureOptions(title.value, theme.value, direction.value, highlight.value)
-            self.send(actions.Save(Saved(kind.value, options)))
+            return actions.Save(Saved(kind.value, options))
 
         save = self.button("Save picture", "Save what is shown as a picture", picture, "download")
         params = checkbox("irviz-save-params", "with params", is_on=True)
         keep = self.button(
             "Save session",
             "Save all stages, to open them again",
-            lambda: self.send(actions.Save(Saved("session", has_params=params.value))),
+            lambda: actions.Save(Saved("session", has_params=params.value)),
             "download",
         )
         page = self.button(

@@ -55,7 +55,7 @@ class TracePanel(Panel):
         replay = self.button(
             "Replay",
             "Do the steps of this text, from where the trace begins",
-            lambda: self.try_to_send(self._replay),
+            self._replay,
             name="irviz-schedule-replay",
         )
         self.widget = widgets.VBox(

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 from irviz.errors import NotFoundError
 from irviz.explorer.stage_pictures import (
     attempted,
-    caption,
     compared,
     dimmed,
+    facts,
     graph_or_none,
     scene,
     stage_id_of,
@@ -47,9 +47,9 @@ from irviz.session.run_overlays import size_overlay, time_overlay
 from irviz.session.stable_layout import ComparedViews
 from irviz.session.stage_cache import (
     array_of,
-    constants_of,
     graph_of,
     nest_of,
+    reading_of,
     source_notes,
     tree_of,
 )
@@ -114,7 +114,8 @@ def _drawn_loops(state: State) -> LoopPicture:
         tree, pair = state.session.tree, (state.reference, state.stage_id)
         diff = diff_stages(tree, *pair, state.function).functions[0]
     is_compared = diff is not None and any(diff.nests)
-    nests = diff.nests if diff and is_compared else (None, nest_of(state.stage, state.function))
+    own = nest_of(state.stage, state.function)
+    nests = diff.nests if diff and is_compared else (None, own)
     if not any(nests):
         raise NotFoundError(f"{state.function!r} is not a PrimFunc of stage {state.stage_id}")
     ids = tuple(
@@ -122,7 +123,6 @@ def _drawn_loops(state: State) -> LoopPicture:
         for nest, stage in zip(nests, (state.stage_of("reference"), state.stage), strict=True)
     )
     loops = diff.loops if diff else None
-    own = nest_of(state.stage, state.function)
     choosable = schedule_addresses(own) if own else ()
     drawn = draw_loops(
         nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
@@ -230,19 +230,18 @@ def scene_key(state: State) -> str:
 def picture(state: State, side: Side) -> schema.Picture:
     """Return the picture of a side with the facts of its nodes, or why it cannot be drawn."""
     drawn = scene(state, side)
-    stage_id, label, facts = caption(state, side)
-    figure = drawn.figure
+    view, stage, figure = view_or_none(state, side), drawn.stage, drawn.figure
     return {
-        "stage": stage_id,
-        "label": visible(label),
-        "name": visible(f"graph of {state.function}, stage {stage_id}"),
+        "stage": stage.id,
+        "label": visible(stage.label),
+        "name": visible(f"graph of {state.function}, stage {stage.id}"),
         "svg": "" if figure is None else figure.svg,
         "error": visible(drawn.error),
         "instead": [str(one) for one in drawn.instead],
         "note": "" if figure is None else figure.note,
-        "facts": [visible(one) for one in facts],
+        "facts": [visible(one) for one in facts(view)] if view is not None else [],
         "dimmed": dimmed(state, side),
-        "nodes": {} if figure is None else _nodes(state, side),
+        "nodes": {} if drawn.view is None else _nodes(state, side, stage, drawn.view),
         "groups": {} if drawn.view is None else _groups(drawn.view.graph),
     }
 
@@ -264,11 +263,8 @@ def _groups(graph: Graph) -> dict[str, schema.Group]:
     }
 
 
-def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
+def _nodes(state: State, side: Side, stage: Stage, view: StageView) -> dict[str, schema.NodeFacts]:
     """Return the facts of each drawn node, in the order of the text."""
-    view, stage = view_or_none(state, side), state.stage_of(side)
-    if view is None or stage is None:
-        return {}
     trace = state.function_runs.traces.get(stage_id_of(state, side))
     regions = {region.id: region.name for region in view.graph.regions if region.id}
     openable = view.openable
@@ -299,12 +295,12 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
         place = source_notes(stage, function).get(inner, "")
         more = _numbers(stage, function, node) if is_known else measured(shown.id)
         more = [*([("from", place)] if place else []), *more]
-        facts = node_html(
+        html = node_html(
             graph if is_known else view.graph, node, more, drawn_node if is_own else None
         )
         copies = repeat_copies(tree, inner) if is_own else None
         if copies is not None:
-            facts += copies_html(copies, graph)
+            html += copies_html(copies, graph)
             if state.view.around is not None:  # a part has no copies to choose from
                 copies = None
         found[str(shown.id)] = {
@@ -313,7 +309,7 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
             "operator": visible((node.callee or node.operator).removeprefix("relax.")),
             "type": visible(node.type_label),
             "value": value_words(trace, str(shown.id)),
-            "facts": str(facts),
+            "facts": str(html),
             "function": function,
             "inner": str(inner),
             "source": node.callee if node.resolution is Resolution.PRIM_FUNC else "",
@@ -331,7 +327,9 @@ def _nodes(state: State, side: Side) -> dict[str, schema.NodeFacts]:
 
 def _numbers(stage: Stage, function: str, node: Node) -> Facts:
     """Return the facts of a small constant; a form shows those of a large one."""
-    tensor = constants_of(stage, function).get(node.id) if node.kind is NodeKind.CONSTANT else None
+    if node.kind is not NodeKind.CONSTANT:
+        return ()
+    tensor = reading_of(stage, function).constants.get(node.id)
     if tensor is None or prod(tensor.shape) > _MOST_NUMBERS:
         return ()
     array = array_of(stage, function, node.id)
@@ -377,8 +375,7 @@ def _changes(both: ComparedViews) -> Iterable[schema.Change]:
         mark = node_change_mark(diff)
         if mark is None:
             continue
-        before = _places(both.before, diff.before)
-        after = _places(both.after, diff.after)
+        before, after = both.before.marks(diff.before), both.after.marks(diff.after)
         key = (mark.text[:1], *before, "", *after)
         if (not before and not after) or key in known:
             continue
@@ -391,11 +388,6 @@ def _changes(both: ComparedViews) -> Iterable[schema.Change]:
             "reference": before,
             "current": after,
         }
-
-
-def _places(view: StageView, nodes: Sequence[NodeId]) -> list[str]:
-    places = (view.where(one) for one in nodes)
-    return [str(one) for one in dict.fromkeys(places) if one is not None]
 
 
 def _names(diff: NodeDiff) -> str:

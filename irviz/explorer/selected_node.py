@@ -25,7 +25,7 @@ from irviz.model.graph.graph import (
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
-from irviz.session.stage_cache import array_of, constants_of, graph_of, script_of
+from irviz.session.stage_cache import array_of, graph_of, reading_of, script_of
 from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import first_names, format_duration
@@ -215,7 +215,7 @@ def _equal_words(state: State, found: Location) -> str:
     own = _weight_array(state, found, found.inner)
     if own is None or own.size < 2 or not (own != own.flat[0]).any():
         return ""
-    tensors = constants_of(found.stage, found.function)
+    tensors = reading_of(found.stage, found.function).constants
     tied = tensors.get(found.inner)
     equal = []
     for node in found.graph.nodes:
@@ -230,7 +230,7 @@ def _equal_words(state: State, found: Location) -> str:
 
 def _users_words(graph: Graph, found: Location) -> str:
     """List the users of a shared weight, including uses as another constant of the same tensor."""
-    tensors = constants_of(found.stage, found.function)
+    tensors = reading_of(found.stage, found.function).constants
     own = tensors.get(found.inner)
     same = [] if own is None else [one for one in tensors if tensors[one].same_as(own)]
     edges = [edge for one in same or [found.inner] for edge in graph.leaving.get(one, ())]

@@ -218,22 +218,15 @@ def stage_id_of(state: State, side: Side) -> str:
     return state.stage_id if side == "current" else state.reference
 
 
-def caption(state: State, side: Side) -> tuple[str, str, tuple[str, ...]]:
-    """Return the caption of a picture: stage, label, and how much of it is drawn."""
-    stage, view = state.stage_of(side), view_or_none(state, side)
-    if stage is None:
-        return "", "", ()
-    facts: list[str] = []
-    if view is not None:
-        if view.count == view.size:
-            facts.append(f"{view.size:,} nodes")
-        else:
-            facts.append(f"{view.count:,} of {view.size:,} nodes")
-            groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
-            facts += [f"{groups} group{'s' * (groups > 1)}"] if groups else []
-        copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
-        facts += [f"equal layers {name}" for name in [*dict.fromkeys(copies)][:_MOST_NAMES]]
-    return stage.id, stage.label, tuple(facts)
+def facts(view: StageView) -> list[str]:
+    """Tell how much of a stage is drawn."""
+    found = [f"{view.size:,} nodes"]
+    if view.count != view.size:
+        found = [f"{view.count:,} of {view.size:,} nodes"]
+        groups = sum(node.kind is NodeKind.GROUP for node in view.graph.nodes)
+        found += [f"{groups} group{'s' * (groups > 1)}"] if groups else []
+    copies = [one.name for one in view.graph.regions if one.kind is RegionKind.REPEAT]
+    return found + [f"equal layers {name}" for name in [*dict.fromkeys(copies)][:_MOST_NAMES]]
 
 
 def shown_figure(

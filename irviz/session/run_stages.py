@@ -31,10 +31,10 @@ from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import (
     array_of,
-    constants_of,
     graph_of,
     inlined_graph,
     node_correspondence,
+    reading_of,
     source_lines_of,
 )
 from irviz.session.stage_view import StageView
@@ -114,18 +114,6 @@ def _places_of_calls(stage: Stage, function: str) -> Iterator[None]:
         raise RunError(f"{failure}; it is {', '.join(filter(None, words))}") from failure.__cause__
 
 
-def trace_stage(
-    state: SessionState,
-    stage_id: str | None,
-    request: TraceRequest,
-    on_progress: OnProgress | None = None,
-) -> Trace:
-    """Run a stage and return the value at every node; raise what `run` raises."""
-    trace = run_stage(state, stage_id, trace=request, on_progress=on_progress).trace
-    assert trace is not None, "it was requested"
-    return trace
-
-
 def node_arrays(
     state: SessionState,
     stage_id: str | None,
@@ -140,7 +128,9 @@ def node_arrays(
     constant = array_of(state.stage(stage_id), state.function, node)
     if constant is not None:  # a trace leaves large ones out
         return (constant,)
-    trace = trace_stage(state, stage_id, TraceRequest(case, kept=(node,)), on_progress)
+    request = TraceRequest(case, kept=(node,))
+    trace = run_stage(state, stage_id, trace=request, on_progress=on_progress).trace
+    assert trace is not None, "it was requested"
     return tuple(np.asarray(one) for one in trace[node].value.arrays)
 
 
@@ -158,7 +148,7 @@ def _with_constants(trace: Trace, stage: Stage, budget: int) -> Trace:
     """Prepend the constants of the stage's function to a trace, within a budget of bytes."""
     arrays = {
         node: array
-        for node in constants_of(stage, trace.function)
+        for node in reading_of(stage, trace.function).constants
         if (array := array_of(stage, trace.function, node)) is not None
     }
     if sum(array.nbytes for array in arrays.values()) > budget:

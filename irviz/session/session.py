@@ -687,7 +687,9 @@ class Session(SessionState):
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
         """Run a stage and return the value at every node."""
-        return run_stages.trace_stage(self, stage, TraceRequest(case))
+        trace = self.run(stage=stage, trace=TraceRequest(case)).trace
+        assert trace is not None, "it was requested"
+        return trace
 
     def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
         """Return the full value of a node, however large: its tensor, or the tensors of its tuple.

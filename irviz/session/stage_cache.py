@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial, wraps
 from itertools import pairwise
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -93,10 +93,6 @@ class Reading:
         constants: The tensors of its constants, by their nodes.
         variables: The nodes of its variables and constants, by their addresses.
     """
-
-    graph: Graph
-    constants: Mapping[NodeId, tvm.runtime.Tensor]
-    variables: Mapping[int, NodeId]
 
     def __init__(self, stage: Stage, function: str) -> None:
         self.graph, self.constants, self.variables = read_function(
@@ -259,24 +255,21 @@ def _ids(stage: Stage, function: str) -> list[tuple[int, NodeId]]:
 # --- What is derived of a function's reading -----------------------------------------------------
 
 
+def _kept_by_reading(find: Callable[[Stage, str], _Found]) -> Callable[[Stage, str], _Found]:
+    """Cache what is derived of a function of a stage until that is read again."""
+    kept = kept_by_stage(lambda stage, function, _: find(stage, function))
+    return wraps(find)(lambda stage, function: kept(stage, function, reading_of(stage, function)))
+
+
+@_kept_by_reading
 def tree_of(stage: Stage, function: str) -> ContainerTree:
     """Return the containers of a stage's function: what can be expanded and collapsed."""
-    return _tree(stage, function, reading_of(stage, function))
-
-
-@kept_by_stage
-def _tree(stage: Stage, function: str, _: Reading) -> ContainerTree:
-    """Return the containers of a function that was read now: hashing its graph takes long."""
     return container_tree(graph_of(stage, function))
 
 
+@_kept_by_reading
 def groups_of(stage: Stage, function: str) -> tuple[Node, ...]:
     """Return the layers, repeats and parts of a stage's function as nodes."""
-    return _groups(stage, function, reading_of(stage, function))
-
-
-@kept_by_stage
-def _groups(stage: Stage, function: str, _: Reading) -> tuple[Node, ...]:
     return group_nodes(tree_of(stage, function))
 
 
@@ -307,11 +300,6 @@ def source_lines_of(stage: Stage, function: str) -> Mapping[NodeId, tuple[str, i
 def source_notes(stage: Stage, function: str) -> Mapping[NodeId, str]:
     """Return the words for where each node was written, such as `model.py, line 23`."""
     return {node: source_words([place]) for node, place in source_lines_of(stage, function).items()}
-
-
-def constants_of(stage: Stage, function: str) -> Mapping[NodeId, tvm.runtime.Tensor]:
-    """Return the tensors of a function's constants, by their nodes."""
-    return reading_of(stage, function).constants
 
 
 def nest_of(stage: Stage, function: str) -> LoopNest | None:
@@ -373,6 +361,7 @@ def prim_func_flops(function: tirx.PrimFunc) -> float | None:
         return None
 
 
+@_kept_by_reading
 def graph_of(stage: Stage, function: str) -> Graph:
     """Return the graph of a stage's function, with the layers that its nodes belong to.
 
@@ -380,15 +369,9 @@ def graph_of(stage: Stage, function: str) -> Graph:
     callee. The blocks of a PrimFunc have no layers. Raises NoFunctionError if there is no such
     function.
     """
-    reading = reading_of(stage, function)
+    read = reading_of(stage, function).graph
     if isinstance(stage.module[function], tirx.PrimFunc):
-        return reading.graph
-    return _layered(stage, function, reading)
-
-
-@kept_by_stage
-def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
-    """Return the graph of a current reading, with layers."""
+        return read
     origins = [stage]
     while (origin := origins[-1].made_from) is not None and function in origin.module:
         origins.append(origin)
@@ -396,9 +379,9 @@ def _layered(stage: Stage, function: str, reading: Reading) -> Graph:
         _layers(one, function)
     known = _LAYERS.setdefault(stage, {})
     if function in known:
-        return with_layers(reading.graph, known[function])
+        return with_layers(read, known[function])
     known[function], graph = _find_layers(stage, function)
-    return reading.graph if graph is None else graph
+    return read if graph is None else graph
 
 
 _LAYERS: WeakKeyDictionary[Stage, dict[str, LayersByNode]] = WeakKeyDictionary()

@@ -67,7 +67,6 @@ from irviz.model.matching.alignment import (
 )
 from irviz.session.stage_cache import (
     Reading,
-    constants_of,
     graph_of,
     kept_by_stage,
     known_pairs,
@@ -100,13 +99,9 @@ def diff_modules(
 
 
 def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionGraph:
-    """Return the union graph of a function in several stages.
+    """Return the union graph of a function, named as in the first stage, in several stages.
 
-    Args:
-        function: Its name in the first of the stages.
-
-    Raises:
-        NotFoundError: There is no such stage, or one of them has no such Relax function.
+    Raises NotFoundError if there is no such stage, or one of them has no such Relax function.
     """
     graphs: list[Graph] = []
     steps: list[Sequence[NodeDiff]] = []
@@ -216,7 +211,7 @@ def _relax_diff(
     links = _links_along(stages, pair)
     groups = node_groups(links, before, after)
     sides = (first, pair[0]), (last, pair[1])
-    tensors = constants_of(*sides[0]), constants_of(*sides[1])
+    tensors = [reading_of(*side).constants for side in sides]
     comparison = NodeComparison(
         before,
         after,
@@ -450,11 +445,7 @@ _CALL_DEPTH = 3
 def function_fingerprints(
     mod: ir.IRModule, graphs: Mapping[str, Graph]
 ) -> dict[str, FunctionFingerprint]:
-    """Return the fingerprint of each function, in alphabetical order.
-
-    Args:
-        graphs: The graphs of the Relax functions whose bodies to fingerprint.
-    """
+    """Return the fingerprint of each function by its name, with the bodies of those in `graphs`."""
     found = {}
     bodies = _body_hashes(graphs)
     for gvar, function in mod.functions.items():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from irviz.errors import NotFoundError
 from irviz.explorer import actions
-from irviz.explorer.actions import Action
 from irviz.explorer.reducer import accepted, focused, fresh, reduce, selected, with_session
 from irviz.explorer.selected_node import history
 from irviz.explorer.stage_pictures import chosen_view, compared, scene, view_or_none
@@ -38,8 +37,9 @@ SLOW = (
 """Actions that the store's runner does, before the reducer gets their result."""
 
 
-def changed_session(session: Session, action: Action) -> Session:
+def changed_session(session: Session, action: actions.Action) -> Session:
     """Return the session after such an action."""
+    shown = session.current, session.function
     match action:
         case actions.Apply(ScheduleStep() as step):
             return session.apply_schedule_step(step)
@@ -52,14 +52,14 @@ def changed_session(session: Session, action: Action) -> Session:
         case actions.OpenFile(name, content):
             return add_file(session, name, content)
         case actions.CompareCopies(node, copy, other):
-            made = (partial(copy_stage, node=NodeId(node), copy=one) for one in (copy, other))
-            return _with_parts(session, made)
+            parts = [copy_stage(*shown, NodeId(node), one) for one in (copy, other)]
+            return _with_parts(session, parts)
         case actions.CompareLayers(layer, other):
-            return _with_parts(session, (partial(layer_stage, layer=one) for one in (layer, other)))
+            return _with_parts(session, [layer_stage(*shown, one) for one in (layer, other)])
     raise TypeError(f"{action} neither transforms nor opens a module")
 
 
-def change_name(action: Action) -> str:
+def change_name(action: actions.Action) -> str:
     """Return what the status bar calls an action that is not done yet."""
     match action:
         case actions.Apply(transform):
@@ -71,14 +71,9 @@ def change_name(action: Action) -> str:
     return "replaying"
 
 
-def _with_parts(session: Session, make: Iterable[Callable[..., Stage]]) -> Session:
-    first = session.tree.count
-    return session.add_stages(
-        [
-            one(session.current, session.function, stage_id=str(first + at))
-            for at, one in enumerate(make)
-        ]
-    )
+def _with_parts(session: Session, parts: Sequence[Stage]) -> Session:
+    numbered = enumerate(parts, session.tree.count)
+    return session.add_stages([replace(one, id=str(number)) for number, one in numbered])
 
 
 # --- actions that need pictures ----------------------------------------------------------------
@@ -88,12 +83,12 @@ def look(state: State) -> State:
     """Return the state after the actions that were asked for."""
     after = replace(state, asked=(), drawing="")
     for one in state.asked:
-        assert isinstance(one, Action), "only actions are asked for"
+        assert isinstance(one, actions.Action), "only actions are asked for"
         after = perform(after, one)
     return after
 
 
-def perform(state: State, action: Action) -> State:
+def perform(state: State, action: actions.Action) -> State:
     """Return the state after any action, those that `reduce` only notes as asked for included."""
     match action:
         case actions.Toggle(container, side):
@@ -204,11 +199,9 @@ What is asked for does not wait for what is drawn ahead, which may be a long com
 
 
 def draw(make: Callable[[], State], check: Callable[[], None], *, is_asked: bool = True) -> State:
-    """Make a state, and draw its pictures and texts.
+    """Make a state, and draw its pictures and texts, ahead unless the user has asked for it.
 
-    Args:
-        check: Called between the steps; raises an exception if nobody waits for them any more.
-        is_asked: Whether the user waits for it, or it is drawn ahead.
+    `check` is called between the steps; it raises an exception if nobody waits for them any more.
     """
     with _asked_turn if is_asked else _ahead_turn:
         check()
@@ -231,7 +224,7 @@ def _iter_drawn(state: State, *, has_history: bool) -> Iterator[object]:
     yield picture_data(state)
 
 
-def iter_ahead(state: State) -> Iterator[Action]:
+def iter_ahead(state: State) -> Iterator[actions.Action]:
     """Yield what keys ask for: other stages, and the comparison with the parent.
 
     If the shown stage is compared with its parent, the other stages are, too.

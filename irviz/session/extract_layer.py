@@ -17,14 +17,11 @@ from irviz.transforms.stage import Position, Stage
 _MOST_NAMED = 8
 
 
-def layer_stage(stage: Stage, function: str, layer: str, stage_id: str = "0") -> Stage:
+def layer_stage(stage: Stage, function: str, layer: str) -> Stage:
     """Return a stage with a single layer of a function, whose operands become parameters.
 
-    Args:
-        layer: The name of the layer, or the end of it: `h.3` for `transformer.h.3`.
-
-    Raises:
-        NotFoundError: No node belongs to such a layer.
+    The layer is given by its name, or the end of it: `h.3` for `transformer.h.3`. Raises
+    NotFoundError if no node belongs to such a layer.
     """
     serving = grouped(
         (one[:end], node.id)
@@ -40,27 +37,23 @@ def layer_stage(stage: Stage, function: str, layer: str, stage_id: str = "0") ->
         some = ", ".join([*layers][:_MOST_NAMED]) or "none"
         raise NotFoundError(f"no node of {function!r} serves a layer {layer!r}; layers are {some}")
     nodes = {node for one in wanted for node in serving[one]}
-    return _part(stage, function, nodes, wanted[0], layer, stage_id)
+    return _part(stage, function, nodes, wanted[0], layer)
 
 
-def copy_stage(stage: Stage, function: str, node: NodeId, copy: int, stage_id: str = "0") -> Stage:
-    """Return a stage with a single copy of the innermost repeat around a node.
+def copy_stage(stage: Stage, function: str, node: NodeId, copy: int) -> Stage:
+    """Return a stage with a single copy, counted from 0, of the innermost repeat around a node.
 
-    Args:
-        copy: The number of the copy, from 0.
-
-    Raises:
-        NotFoundError: The node is in no repeat, or the repeat has no such copy.
+    Raises NotFoundError if the node is in no repeat, or the repeat has no such copy.
     """
     nodes = copy_around(tree_of(stage, function), node, copy)
     graph = graph_of(stage, function)
     around = common_layer(one for each in nodes for one in graph[each].layers)
     label = layer_name(around) or f"copy {copy + 1}"
-    return _part(stage, function, nodes, around, label, stage_id)
+    return _part(stage, function, nodes, around, label)
 
 
 def _part(
-    stage: Stage, function: str, nodes: Collection[NodeId], around: Layer, label: str, stage_id: str
+    stage: Stage, function: str, nodes: Collection[NodeId], around: Layer, label: str
 ) -> Stage:
     ids = reading_of(stage, function).variables
     bindings = [
@@ -71,7 +64,7 @@ def _part(
     graph = graph_of(stage, function)
     kept = [at for at, one in enumerate(bindings) if ids.get(one.var.__chandle__()) in nodes]
     return Stage(
-        stage_id,
+        "0",
         keep_bindings(stage.module, function, kept),
         label,
         constant_names=stage.constant_names,

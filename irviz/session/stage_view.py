@@ -125,10 +125,11 @@ class StageView:
     @property
     def openable(self) -> frozenset[str]:
         """The ids of nodes that can be expanded: groups, and calls of the module's functions."""
+        opened = self.closable
         return frozenset(
             str(node.id)
             for node in self.graph.nodes
-            if node.kind is NodeKind.GROUP or (_is_call(node) and self.opened(node.id) is None)
+            if node.kind is NodeKind.GROUP or (_is_call(node) and node.id not in opened)
         )
 
     @cached_property
@@ -162,11 +163,6 @@ class StageView:
         region = self.graph.nodes[index].region if index is not None else None
         regions = self.graph.regions
         return filter(None, (regions[one].id for one in regions_around(regions, region)))
-
-    def name(self, container: str) -> str:
-        """Return the name of a region, "" for an unknown one."""
-        names = (region.name for region in self.graph.regions if region.id == container)
-        return next(names, "")
 
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the drawn node that shows a node of the function, None outside of the part."""
@@ -204,16 +200,6 @@ class StageView:
         """Return the drawn nodes that show these nodes of the function, each once."""
         places = (self.where(node) for node in nodes)
         return [str(place) for place in dict.fromkeys(places) if place is not None]
-
-    def opened(self, call: str) -> StageView | None:
-        """Return the view of a call that is expanded, None for another call."""
-        for outer, inner in self.inner.items():
-            if call == outer:
-                return inner
-            found = id_in_callee(outer, call)
-            if found is not None:
-                return inner.opened(found)
-        return None
 
 
 def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> StageView:

@@ -71,30 +71,27 @@ class StdoutCapture:
         self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
         os.unlink(path)  # noqa: PTH108
         self._first: bytes | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # not at exit, when a call may still be running in another thread
         weakref.finalize(self, os.close, self.descriptor).atexit = False
 
     def truncate(self) -> None:
         """Drop everything past the first 64 KB, so that the disk does not fill up."""
         with self._lock:
-            self._truncate()
+            if os.fstat(self.descriptor).st_size > MOST_BYTES:
+                if self._first is None:
+                    self._first = os.pread(self.descriptor, MOST_BYTES, 0)
+                os.ftruncate(self.descriptor, 0)
 
     def take(self) -> str:
         """Return the output since the last call, at most 64 KB of it."""
         with self._lock:
-            self._truncate()
+            self.truncate()
             first, self._first = self._first, None
             text = os.pread(self.descriptor, MOST_BYTES, 0) if first is None else first
             os.ftruncate(self.descriptor, 0)
         end = "" if first is None else f"\n… only the first {MOST_BYTES // 1024} KB are shown\n"
         return text.decode(errors="replace") + end
-
-    def _truncate(self) -> None:
-        if os.fstat(self.descriptor).st_size > MOST_BYTES:
-            if self._first is None:
-                self._first = os.pread(self.descriptor, MOST_BYTES, 0)
-            os.ftruncate(self.descriptor, 0)
 
 
 def buffer_lines() -> None:

@@ -15,7 +15,6 @@ import pickle
 import select
 import sys
 from collections.abc import Callable
-from enum import Enum
 from functools import partial
 from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
 
@@ -61,16 +60,8 @@ class _Fork(NamedTuple):
     requests: BinaryIO
 
 
-class _State(Enum):
-    """What a process is for runs: a worker without any, or with a spare fork, or such a fork."""
-
-    UNUSED = "there was no run"
-    STALE = "a run was made ready after the spare fork"
-    READY = "the spare fork, if any, can do all that the worker can"
-    FRESH = "it is a fork for one run"
-
-
-_state = _State.UNUSED
+_is_fork, _has_run = False, False
+"""Whether this process is a fork for one run; whether it is a worker that has run something."""
 _spare: _Fork | None = None
 _printed = -1
 """Where a fork prints when it is confined."""
@@ -83,17 +74,20 @@ def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -
     be confined. Where there is no fork, or if this is one already, the function is called in this
     process.
     """
-    global _state
+    global _has_run, _spare
     called = partial(confined, work) if is_confined else work
-    if _state is _State.FRESH or not CAN_FORK:
+    if _is_fork or not CAN_FORK:
         return called()
-    _state = _State.STALE
+    _has_run = True
+    if _spare is not None:  # it cannot do what was made ready for this run
+        _close(_spare)  # with which it ends
+        _spare = None
     return Packed(_answer_of(_forked(lambda _: packed_call(called))))
 
 
 def confined(work: Callable[[], Result]) -> Result:
     """Confine this process, which is a fork, and call a function; raise SandboxError."""
-    if _state is not _State.FRESH:
+    if not _is_fork:
         raise SandboxError(errno.ENOTSUP, "only a fresh process can be confined")
     flush_stdout()
     os.dup2(_printed, 1)
@@ -131,19 +125,14 @@ def prepare_spare_process(serve: Callable[..., bytes], practice: bytes, *, is_wa
     Until there is a request, it serves `practice`: a fork copies each page of memory that it is the
     first to write to, and most pages that a call writes to are the same in every call.
     """
-    global _spare, _state
+    global _spare
 
     def served(requests: BinaryIO) -> bytes:
         if not select.select([requests], [], [], 0)[0]:
             serve(practice, None)
         return serve(*pickle.load(requests))  # noqa: S301
 
-    if _state is _State.STALE:
-        _state = _State.READY
-        if _spare is not None:
-            _close(_spare)  # with which it ends
-            _spare = None
-    if _state is _State.READY and _spare is None and is_wanted:
+    if _has_run and _spare is None and is_wanted:
         with contextlib.suppress(OSError):  # there are too many processes: the run will say so
             _spare = _forked(served)
 
@@ -170,8 +159,8 @@ def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:
 
 def _serve(serve: Callable[[BinaryIO], bytes], asked: int, sent: int, its_output: int) -> NoReturn:
     """Call the function, send its answer, and end. Runs in the fork."""
-    global _state, _printed
-    _state, _printed = _State.FRESH, its_output
+    global _is_fork, _printed
+    _is_fork, _printed = True, its_output
     try:
         if can_confine():
             filter_code(os.getpid())  # ahead of need

@@ -300,6 +300,7 @@ def _why(failure: Exception) -> str:
 
 _alive: weakref.WeakSet[WorkerHandle] = weakref.WeakSet()
 _server: ForkServer | None = None
+_numbers = itertools.count(1)
 _starter = ThreadPoolExecutor(1, "irviz-starts")
 """The thread that starts processes: Linux kills what a thread has started when that ends."""
 _lock = threading.RLock()
@@ -516,7 +517,7 @@ class ForkServer:
 
     def __init__(self, patience: float = 10.0, *, is_loaded: bool = False) -> None:
         self._patience = patience
-        self._numbers, self._lock = itertools.count(1), threading.Lock()
+        self._lock = threading.Lock()
         self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(patience)
         with its:
@@ -533,14 +534,8 @@ class ForkServer:
         """Whether it can start workers."""
         return self._popen.poll() is None
 
-    def start_worker(self, *descriptors: int) -> int:
-        """Request a worker with these standard streams without waiting; return its number."""
-        number = next(self._numbers)
-        self.start(str(number), *descriptors)
-        return number
-
     def start(self, what: str, *descriptors: int) -> None:
-        """Request a process with these standard streams without waiting."""
+        """Request a process with these standard streams, a worker by its number; do not wait."""
         with self._lock:
             socket.send_fds(self._socket, [what.encode()], list(descriptors))
 
@@ -567,13 +562,13 @@ class ForkedProcess:
     """A process that a fork server starts; `printed` gets its output."""
 
     def __init__(self, server: ForkServer, printed: int) -> None:
-        self._server, self.parent = server, server.pid
+        self._server, self.parent, self._number = server, server.pid, next(_numbers)
         its_requests, requests = os.pipe()
         answers, its_answers = os.pipe()
         self.requests: BinaryIO = os.fdopen(requests, "wb")
         self.answers: BinaryIO = os.fdopen(answers, "rb")
         try:
-            self._number = server.start_worker(its_requests, its_answers, printed)
+            server.start(str(self._number), its_requests, its_answers, printed)
         except OSError:
             self.requests.close()
             self.answers.close()

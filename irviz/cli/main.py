@@ -521,13 +521,12 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
 
 def _text_to_upgrade(path: Path) -> str:
-    if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise LoadError(f"{path} is not a regular file: name one")
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        raise LoadError(f"{path} has {size:,} bytes; at most {MOST_BYTES:,} are read")
+    from irviz.loaders.file_limits import named, read_file
+
+    with named(str(path)):
+        content = read_file(path, MOST_BYTES)
     try:
-        return path.read_bytes().decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as failure:
         raise LoadError(f"{path} is not text in UTF-8: byte {failure.start} is not") from failure
 

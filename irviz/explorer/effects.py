@@ -14,7 +14,6 @@ from pathlib import Path
 
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
-from irviz.explorer.actions import Action
 from irviz.explorer.background_actions import draw, iter_ahead, look
 from irviz.explorer.background_runner import RUN, Job, Work, in_steps
 from irviz.explorer.downloads import file, file_name, file_of
@@ -260,7 +259,7 @@ class Effects:
 
     # --- what actions ask for ------------------------------------------------------------------
 
-    def _perform(self, action: Action, state: State) -> None:
+    def _perform(self, action: actions.Action, state: State) -> None:
         """Perform the side effect of an action, or ask for permission."""
         if not isinstance(action, actions.Report):
             self._acted = time.monotonic()
@@ -269,7 +268,7 @@ class Effects:
         except UntrustedError as refusal:
             self._store.dispatch(actions.Ask(action, refusal.files))
 
-    def _act(self, action: Action, state: State) -> None:  # noqa: C901 - one case an action
+    def _act(self, action: actions.Action, state: State) -> None:  # noqa: C901 - one case an action
         session = state.session
         match action:
             case actions.Trust(then, _):
@@ -350,7 +349,7 @@ class Effects:
 
     def _show_pass(self, found: Bisection) -> None:
         """Show the failing stage next to the one before it."""
-        wanted: list[Action] = []
+        wanted: list[actions.Action] = []
         if found.stage is not None and found.before is not None:
             wanted = [actions.Checkout(found.stage.id, found.before.id)]
         for action in (*wanted, actions.Say(found.line)):
@@ -430,13 +429,13 @@ class Effects:
         """Queue a job, and report its result."""
         self._runner.queue(RUN, key, name, work, partial(self._report, key))
 
-    def _give(self, action: Action, name: str, steps: Iterator[_Made]) -> None:
+    def _give(self, action: actions.Action, name: str, steps: Iterator[_Made]) -> None:
         """Make a file and send it to the browser, or report why it cannot be made."""
         self._store.dispatch(actions.SetField("making", Making(name)))
         made = _or_why(action, _told(name, steps, self._told_seconds))
         self._dispatch_each(_FILE, chain(made, [actions.SetField("making", None)]))
 
-    def _dispatch_each(self, key: str, steps: Iterator[Action]) -> None:
+    def _dispatch_each(self, key: str, steps: Iterator[actions.Action]) -> None:
         self._runner.replace(key, in_steps(steps), told=self._store.dispatch)
 
     def _say_lost(self, state: State) -> None:
@@ -456,7 +455,7 @@ def _once(make: Callable[[], File]) -> Iterator[_Made]:
     yield make()
 
 
-def _told(name: str, steps: Iterator[_Made], seconds: float) -> Iterator[Action]:
+def _told(name: str, steps: Iterator[_Made], seconds: float) -> Iterator[actions.Action]:
     """Yield actions that report a file's progress now and then, and then the file."""
     told = time.monotonic()
     for made in steps:
@@ -468,13 +467,13 @@ def _told(name: str, steps: Iterator[_Made], seconds: float) -> Iterator[Action]
             yield actions.SetField("making", Making(name, made))
 
 
-def _script(session: Session) -> Iterator[Action]:
+def _script(session: Session) -> Iterator[actions.Action]:
     text = session.to_python()
     yield actions.Copied(text)
     yield actions.Say(f"copied {len(text.splitlines())} lines of Python")
 
 
-def _or_why(action: Action, steps: Iterator[Action]) -> Iterator[Action]:
+def _or_why(action: actions.Action, steps: Iterator[actions.Action]) -> Iterator[actions.Action]:
     """Yield the actions that an action requires, and those that say why there are no more."""
     try:
         yield from steps

@@ -16,7 +16,6 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from irviz.explorer import actions
-from irviz.explorer.actions import Action
 from irviz.explorer.background_runner import Runner, in_steps
 from irviz.explorer.effects import Effects
 from irviz.explorer.graph_pane_data import scene_data
@@ -116,13 +115,13 @@ class Pane(Viewer):
             self._text_parts = parts
             self.store.runner.replace(self, in_steps(iter_text_data(state)), told=self.show)
 
-    def _act(self, action: Action) -> None:
+    def _act(self, action: actions.Action) -> None:
         """Perform an action that the page requests."""
         question = self.store.state.question
         if isinstance(action, _DRAWN):
             self.store.dispatch(actions.Look(action))
         elif question is not None and action == actions.Answer(True):
-            assert isinstance(question.action, Action), "it was one that asked"
+            assert isinstance(question.action, actions.Action), "it was one that asked"
             self.store.dispatch(actions.Trust(question.action, question.files))
         else:
             self.store.dispatch(action)
@@ -183,7 +182,7 @@ class Explorer(Pane):
         store.subscribe(self._still.update)
         self.observe(lambda change: self._take(change.new), "session")
 
-    def dispatch(self, action: Action) -> None:
+    def dispatch(self, action: actions.Action) -> None:
         """Perform an action, as a click would; `irviz.explorer.actions` defines them all."""
         self.store.dispatch(action)
 
@@ -343,8 +342,7 @@ _STILL_SECONDS = 0.3
 class _StillPicture:
     """An output of a cell that the notebook saves; the widget hides it while it is live.
 
-    Attributes:
-        name: The CSS class by which the widget finds it.
+    Its `name` is the CSS class by which the widget finds it.
     """
 
     def __init__(self, model_id: str, runner: Runner) -> None:

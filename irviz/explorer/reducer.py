@@ -9,7 +9,6 @@ from typing import Any
 
 from irviz.errors import UntrustedError
 from irviz.explorer import actions
-from irviz.explorer.actions import Action
 from irviz.explorer.background_runner import was_cancelled
 from irviz.explorer.shown_schedule import loop_choice, offered_step, steps_to_time
 from irviz.explorer.stage_rows import comparison
@@ -56,7 +55,7 @@ _NAMES = [one.name for one in fields(State) if one.name not in ("asked", "drawin
 """The names of what an action that was asked for may change."""
 
 
-def reduce(state: State, action: Action) -> State:
+def reduce(state: State, action: actions.Action) -> State:
     """Return the state after an action; a rejected action only adds a message.
 
     Nothing slow is done: actions that transform or open a module change nothing, as the store has
@@ -69,7 +68,7 @@ def reduce(state: State, action: Action) -> State:
     return accepted(partial(_after, action, state), wanted, state)
 
 
-def accepted(make: Callable[[], State], wanted: Action, state: State) -> State:
+def accepted(make: Callable[[], State], wanted: actions.Action, state: State) -> State:
     """Return the state that an action makes, or this one with why the action is refused."""
     try:
         after = make()
@@ -81,7 +80,7 @@ def accepted(make: Callable[[], State], wanted: Action, state: State) -> State:
     return after if after is state else _settled(after, state)
 
 
-def _after(action: Action, state: State) -> State:  # noqa: C901 - one case an action
+def _after(action: actions.Action, state: State) -> State:  # noqa: C901 - one case an action
     """Return the state after an action; actions that only have side effects change nothing."""
     session = state.session
     match action:
@@ -215,7 +214,7 @@ def _with_other_session(state: State, new: Session) -> State:
 # --- what is looked at -------------------------------------------------------------------------
 
 
-def _asking(state: State, wanted: Action) -> State:
+def _asking(state: State, wanted: actions.Action) -> State:
     """Note an action that leads to another picture, in place of an earlier choice of its kind."""
     is_choice = isinstance(wanted, _CHOICES)
     kept = [one for one in state.asked if not (is_choice and type(one) is type(wanted))]

@@ -9,7 +9,6 @@ from functools import partial
 
 from irviz.errors import error_summary
 from irviz.explorer import actions
-from irviz.explorer.actions import Action, Changed, Say, SetField
 from irviz.explorer.background_actions import SLOW, change_name, changed_session, draw
 from irviz.explorer.background_runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
 from irviz.explorer.reducer import reduce
@@ -18,7 +17,7 @@ from irviz.session.session import Session
 
 Subscriber = Callable[[State, State], None]
 """Called with the state and the previous one."""
-Listener = Callable[[Action, State], None]
+Listener = Callable[[actions.Action, State], None]
 """Called with an action and the state after it."""
 
 _log = logging.getLogger(__name__)
@@ -34,10 +33,6 @@ class Store:
     each on the stage that was shown when it was asked for; the state changes when the result is
     there. An exception in a subscriber is shown in the status bar, and the other subscribers are
     still called. Actions may come from several threads.
-
-    Attributes:
-        state: The current state.
-        runner: Does everything slow.
     """
 
     def __init__(self, state: State) -> None:
@@ -45,7 +40,7 @@ class Store:
         self.runner = Runner(self._tell, self._complain)
         self._subscribers: list[Subscriber] = []
         self._listeners: list[Listener] = []
-        self._waiting: deque[Action] = deque()
+        self._waiting: deque[actions.Action] = deque()
         self._is_busy = False
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -57,7 +52,7 @@ class Store:
         """Call a function after every action and its subscribers."""
         self._listeners.append(listener)
 
-    def dispatch(self, action: Action) -> None:
+    def dispatch(self, action: actions.Action) -> None:
         """Change the state by an action, and notify subscribers and listeners."""
         with self.runner.lock:
             self._waiting.append(action)
@@ -78,11 +73,11 @@ class Store:
         finally:
             self._is_busy = False
 
-    def _do(self, action: Action) -> None:
+    def _do(self, action: actions.Action) -> None:
         match action:
             case actions.Cancel():
                 self._cancel_changes()
-            case Changed(wanted, old, _, stage_id) if old is not self.state.session:
+            case actions.Changed(wanted, old, _, stage_id) if old is not self.state.session:
                 self._change(wanted, stage_id, first=True)  # it has changed since
                 return
             case _ if isinstance(action, SLOW):
@@ -93,7 +88,7 @@ class Store:
         if state is not before:
             for subscriber in self._subscribers:
                 self._call(subscriber, state, before)
-        done = action.wanted if isinstance(action, Changed) else action
+        done = action.wanted if isinstance(action, actions.Changed) else action
         for listener in self._listeners:
             listener(done, state)
 
@@ -103,17 +98,17 @@ class Store:
         except Exception as failure:
             _log.exception("a part of the explorer could not be shown")
             words = str(failure) or type(failure).__name__
-            self._waiting.append(Say(words, is_error=True))
+            self._waiting.append(actions.Say(words, is_error=True))
 
     # --- slow work -----------------------------------------------------------------------------
 
-    def _change(self, wanted: Action, stage_id: str, *, first: bool = False) -> None:
+    def _change(self, wanted: actions.Action, stage_id: str, *, first: bool = False) -> None:
         """Transform or open a module, and then dispatch the result."""
         work = partial(self._changed, wanted, stage_id)
         name = change_name(wanted)
         self.runner.queue(CHANGE, object(), name, work, self._take, wait=_WAIT_SECONDS, first=first)
 
-    def _changed(self, wanted: Action, stage_id: str, job: Job) -> Changed:
+    def _changed(self, wanted: actions.Action, stage_id: str, job: Job) -> actions.Changed:
         """Return the result, whose pictures are drawn by then."""
         state = self.state
         result: Session | Exception
@@ -123,13 +118,13 @@ class Store:
             result = changed_session(at, wanted)
         except Exception as failure:  # told where it is shown
             result = failure
-        change = Changed(wanted, state.session, result, stage_id)
+        change = actions.Changed(wanted, state.session, result, stage_id)
         if self.state.session is state.session:
             draw(partial(reduce, state, change), job.check)
         return change
 
     def _take(self, answer: object) -> None:
-        if isinstance(answer, Changed):
+        if isinstance(answer, actions.Changed):
             self.dispatch(answer)
         elif isinstance(answer, Exception) and not was_cancelled(answer):
             self._complain(answer)
@@ -138,15 +133,15 @@ class Store:
         pending = self.runner.pending(CHANGE)
         if pending:
             self.runner.cancel(CHANGE)
-            self.dispatch(Say(f"{pending[0].name} was cancelled"))
+            self.dispatch(actions.Say(f"{pending[0].name} was cancelled"))
 
     def _tell(self, line: Line) -> None:
         """Show what a line does."""
         if line is RUN:
-            self.dispatch(SetField("jobs", self.runner.jobs(RUN)))
+            self.dispatch(actions.SetField("jobs", self.runner.jobs(RUN)))
         else:
             names = [job.name for job in self.runner.pending(CHANGE)]
-            self.dispatch(SetField("applying", next(iter(names), "")))
+            self.dispatch(actions.SetField("applying", next(iter(names), "")))
 
     def _complain(self, failure: Exception) -> None:
-        self.dispatch(Say(error_summary(failure), is_error=True))
+        self.dispatch(actions.Say(error_summary(failure), is_error=True))

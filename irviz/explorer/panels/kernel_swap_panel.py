@@ -12,7 +12,6 @@ from tvm import ir, tirx
 
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
@@ -24,7 +23,7 @@ from irviz.transforms.kernels.swap import Swap, UpdateFunction, update_obstacle
 from irviz.view.templating import escape, render
 
 
-class SwapPanel(Panel):
+class SwapPanel(ui.Panel):
     """Lists equivalents of the selected call's callee, and swaps it."""
 
     def __init__(self, store: Store) -> None:
@@ -147,7 +146,7 @@ def notebook_variables() -> Mapping[str, object]:
     return {} if shell is None else dict(shell.user_ns)
 
 
-class UpdatePanel(Panel):
+class UpdatePanel(ui.Panel):
     """Lists the notebook's PrimFuncs that fit all calls of the selected call's PrimFunc."""
 
     def __init__(self, store: Store, variables: Variables = notebook_variables) -> None:
@@ -157,7 +156,7 @@ class UpdatePanel(Panel):
         self._found: dict[str, tirx.PrimFunc] = {}
         self._by = ui.field(widgets.Dropdown, "irviz-update-by", "PrimFunc that replaces it")
         self._by.add_class("irviz-unlabelled")
-        checked = self._checked = CheckedField(self._by)
+        checked = self._checked = ui.CheckedField(self._by)
         self._by.observe(lambda _: self._describe(), "value")
         self._about, self._heading = ui.html("irviz-update-about"), ui.html("")
         replace = self.button(

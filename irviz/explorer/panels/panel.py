@@ -109,12 +109,7 @@ class CheckedField(widgets.VBox):  # type: ignore[misc] # ipywidgets has no type
     """A control with an error message below it.
 
     The page (`viewer/src/forms/field_errors.ts`) marks the control for assistive technology and
-    focuses it.
-
-    Args:
-        control: The control; a new value removes the message.
-        shown: The widget to show, such as the control with a button next to it; by default the
-            control.
+    focuses it. `shown` may be the control with a button next to it.
     """
 
     def __init__(self, control: widgets.Widget, shown: widgets.Widget | None = None) -> None:

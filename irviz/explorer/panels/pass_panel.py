@@ -11,7 +11,6 @@ import ipywidgets as widgets
 from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.state import Preview, State
 from irviz.explorer.store import Store
 from irviz.explorer.suggested_passes import suggested_passes
@@ -38,14 +37,14 @@ from irviz.view.svg_primitives import visible
 from irviz.view.templating import render
 
 
-class BindPanel(Panel):
+class BindPanel(ui.Panel):
     """Chooses parameters and binds them to the session's arrays."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._names = ui.classed(ui.Chips(label="parameters to bind"), "irviz-bind-names")
         self._names.add_class("irviz-unlabelled")
-        self._checked = CheckedField(self._names)
+        self._checked = ui.CheckedField(self._names)
         self._button = self.button(
             "Bind parameters", "Make the chosen parameters constants", self._bind, "link"
         )
@@ -90,7 +89,7 @@ class PassPicker(anywidget.AnyWidget, PassPickerTraits):
     locals().update(synced_traits(PassPickerTraits))
 
 
-class PassPanel(Panel):
+class PassPanel(ui.Panel):
     """Finds a pass by name or words, shows its form, previews it and applies it."""
 
     def __init__(self, store: Store) -> None:
@@ -99,7 +98,7 @@ class PassPanel(Panel):
         self._chosen: CatalogEntry | None = None
         words = "find a pass: a part of its name, or words"
         self._choice = ui.classed(PassPicker(placeholder=words), "irviz-pass-name")
-        self._checked_choice = CheckedField(self._choice)
+        self._checked_choice = ui.CheckedField(self._choice)
         self._group = ui.field(
             widgets.Dropdown, "irviz-pass-group", "show", options=(_FITTING, _ALL, *GROUPS)
         )
@@ -220,13 +219,13 @@ def _card(entry: CatalogEntry, would: str) -> Card:
     }
 
 
-class ReplayPanel(Panel):
+class ReplayPanel(ui.Panel):
     """Chooses a stage, and replays the current stage's branch onto it."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._stage = ui.field(widgets.Dropdown, "irviz-replay-on", "behind stage")
-        checked = self._checked = CheckedField(self._stage)
+        checked = self._checked = ui.CheckedField(self._stage)
         replay = self.button(
             "Replay",
             "Apply what led to the shown stage behind that one, too",
@@ -278,7 +277,7 @@ class PassForm:
     def __init__(self, session: Session, changed: Callable[[], None]) -> None:
         self.fields: dict[str, widgets.Widget] = {}
         self.paths: dict[str, widgets.Text] = {}
-        self._checked: dict[str, CheckedField] = {}
+        self._checked: dict[str, ui.CheckedField] = {}
         self.widget = ui.classed(widgets.VBox(), "irviz-pass-form")
         self._parameters: tuple[PassParameter, ...] = ()
         self._session, self._changed = session, changed
@@ -290,7 +289,7 @@ class PassForm:
         self.fields = {one.name: _field(one) for one in formed}
         self.paths = {one.name: _path() for one in formed if one.kind is ParameterKind.PARAMS}
         named = self.fields | self.paths
-        self._checked = {name: CheckedField(control) for name, control in named.items()}
+        self._checked = {name: ui.CheckedField(control) for name, control in named.items()}
         rows: list[widgets.Widget] = []
         for one in parameters:
             rows += [self.fields[one.name]] if one.name in self.paths else []
@@ -364,15 +363,13 @@ class PassForm:
 
     def _offer_functions(self, parameter: PassParameter, is_new: bool) -> str:
         chosen = self.fields[parameter.name]
-        names = [*relax_functions(self._session.current.module)]
-        value = self._session.function if is_new and parameter.is_required else chosen.value
-        if value not in names:
-            value = names[0] if names and parameter.is_required else None
-        options = [(name, name) for name in names]
+        options = {name: name for name in relax_functions(self._session.current.module)}
         if not parameter.is_required:
-            options.insert(0, ("–", ""))
-            value = value or ""
-        ui.offer(chosen, options, value)
+            options = {"–": "", **options}
+        value = self._session.function if is_new and parameter.is_required else chosen.value
+        if value not in options.values():
+            value = next(iter(options.values()), None)
+        ui.offer(chosen, [*options.items()], value)
         return str(value or "")
 
     def _offer_of(self, parameter: PassParameter, function: str, is_new: bool) -> None:

@@ -11,7 +11,6 @@ from irviz.errors import InputError
 from irviz.explorer import actions
 from irviz.explorer.background_runner import Jobs
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.shown_schedule import prim_func, shown_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
@@ -30,7 +29,7 @@ from irviz.view.templating import render
 from irviz.view.theme import THEMES
 
 
-class TimingPanel(Panel):
+class TimingPanel(ui.Panel):
     """Measures some or all stages, and shows the times."""
 
     def __init__(self, store: Store) -> None:
@@ -62,13 +61,13 @@ class TimingPanel(Panel):
         )
 
 
-class StepTiming(Panel):
+class StepTiming(ui.Panel):
     """Measures the stages of a schedule, and shows their times."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._sizes = ui.field(widgets.Text, "irviz-step-sizes", "sizes", continuous_update=False)
-        self._checked = CheckedField(self._sizes)
+        self._checked = ui.CheckedField(self._sizes)
         self.on_change(self._sizes, self._set_sizes)
         every = self.button(
             "Measure all",
@@ -127,7 +126,7 @@ _MOST_NAMES = 6
 class _Shown:
     """A requested picture, with a button to save it."""
 
-    def __init__(self, kind: str, panel: Panel) -> None:
+    def __init__(self, kind: str, panel: ui.Panel) -> None:
         self.picture: Figure | GraphFigure | None = None
         self._kind = kind
         self._html = ui.html(f"irviz-{kind}-picture")
@@ -155,7 +154,7 @@ class _Shown:
         return actions.SaveDrawing(self.picture, self._file) if self.picture else None
 
 
-class MemoryPanel(Panel):
+class MemoryPanel(ui.Panel):
     """Shows a function's memory over a run on request; `use` is the result."""
 
     def __init__(self, store: Store) -> None:
@@ -163,7 +162,7 @@ class MemoryPanel(Panel):
         self.use: MemoryUse | None = None
         self._key: tuple[object, ...] = ()
         self._sizes = ui.field(widgets.Text, "irviz-memory-sizes", "sizes", is_aligned=True)
-        self._checked = CheckedField(self._sizes)
+        self._checked = ui.CheckedField(self._sizes)
         self._theme = ui.field(
             widgets.Dropdown,
             "irviz-memory-theme",

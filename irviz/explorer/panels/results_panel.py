@@ -14,7 +14,6 @@ from irviz.errors import IrvizError
 from irviz.explorer import actions
 from irviz.explorer.actions import LimitName
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.stage_rows import answer
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -35,7 +34,7 @@ from irviz.view.templating import render
 from irviz.worker.shared_arrays import shared
 
 
-class RunButton(Panel):
+class RunButton(ui.Panel):
     """Runs the current stage now, and new ones automatically."""
 
     def __init__(self, store: Store) -> None:
@@ -60,7 +59,7 @@ class RunButton(Panel):
         return actions.Cancel() if self.state.jobs.keys else actions.Run(again=True)
 
 
-class RunPanel(Panel):
+class RunPanel(ui.Panel):
     """Shows the outputs of the current stage for one case, and the input if it is an image."""
 
     def __init__(self, store: Store) -> None:
@@ -123,16 +122,16 @@ _LIMITS: Mapping[LimitName, tuple[type[widgets.Widget], str, Mapping[str, Any]]]
 """The control, words and options of each limit."""
 
 
-class LimitsPanel(Panel):
+class LimitsPanel(ui.Panel):
     """Chooses the process or machine that runs stages, and the limits of a run."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         # only what was changed is sent: the others may be beyond what a field can show
-        self._fields: dict[LimitName, CheckedField] = {}
+        self._fields: dict[LimitName, ui.CheckedField] = {}
         for name, (kind, words, options) in _LIMITS.items():
             made = ui.field(kind, f"irviz-limits-{name}", words, **options)
-            self._fields[name] = CheckedField(made)
+            self._fields[name] = ui.CheckedField(made)
             self.on_change(made, partial(self._limit, name))
         fields = widgets.VBox([*self._fields.values()])
         self.widget = ui.classed(
@@ -174,7 +173,7 @@ _NO_FILE = "no file is named: give the path of an .npy, an .npz, an image, or a 
 _AS_BEFORE = "runs are still given what was chosen before"
 
 
-class InputsPanel(Panel):
+class InputsPanel(ui.Panel):
     """Choose the source of inputs, the seed, and the sizes that nothing determines.
 
     A choice takes effect if the function can be called with it; otherwise the panel says why not,
@@ -211,7 +210,7 @@ class InputsPanel(Panel):
         )
         self._path = ui.field(widgets.Text, "irviz-inputs-path", "file", continuous_update=False)
         again = self.button("Read", "Read the file again", self._choose, name="irviz-inputs-read")
-        self._file = CheckedField(self._path, widgets.HBox([self._path, again]))
+        self._file = ui.CheckedField(self._path, widgets.HBox([self._path, again]))
         self._fields: dict[str, widgets.BoundedIntText] = {}
         wrapping = widgets.Layout(flex_flow="row wrap")
         self._row = ui.classed(widgets.HBox(layout=wrapping), "irviz-inputs-sizes")
@@ -397,7 +396,7 @@ _CHECKS = (
 )
 
 
-class BisectionPanel(Panel):
+class BisectionPanel(ui.Panel):
     """Searches for the first pass up to the current stage that makes a check fail."""
 
     def __init__(self, store: Store) -> None:

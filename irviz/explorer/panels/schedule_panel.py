@@ -7,7 +7,6 @@ import ipywidgets as widgets
 from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.panels.panel import CheckedField, Panel
 from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, shown_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
@@ -17,7 +16,7 @@ from irviz.transforms.schedules.schedule_trace import parse_trace
 from irviz.view.templating import render
 
 
-class SchedulePanel(Panel):
+class SchedulePanel(ui.Panel):
     """Chooses a PrimFunc and whether steps are measured, and says why the last one was rejected."""
 
     def __init__(self, store: Store) -> None:
@@ -46,12 +45,12 @@ class SchedulePanel(Panel):
             self.send(actions.Look(actions.Focus(name)))
 
 
-class TracePanel(Panel):
+class TracePanel(ui.Panel):
     """Shows the trace of the PrimFunc's schedule as text, to be edited and replayed."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._trace = CheckedField(ui.field(widgets.Textarea, "irviz-trace", rows=6))
+        self._trace = ui.CheckedField(ui.field(widgets.Textarea, "irviz-trace", rows=6))
         replay = self.button(
             "Replay",
             "Do the steps of this text, from where the trace begins",

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_type_
 import msgspec
 
 from irviz.explorer import actions
-from irviz.explorer.actions import Action
 from irviz.explorer.state import Side
 from irviz.session.run_overlays import OverlayKind
 
@@ -540,7 +539,7 @@ class Download(TypedDict):
     type: str
 
 
-MESSAGES: tuple[type[Action], ...] = (
+MESSAGES: tuple[type[actions.Action], ...] = (
     *(actions.Checkout, actions.Rename, actions.Drop, actions.Undo, actions.Redo),
     *(actions.OpenFile, actions.Focus, actions.Toggle, actions.ToggleAll, actions.ShowCopy),
     *(actions.CompareCopies, actions.CompareLayers, actions.LookAround, actions.Reveal),
@@ -554,7 +553,7 @@ MESSAGES: tuple[type[Action], ...] = (
 _MESSAGE: Any = functools.reduce(operator.or_, MESSAGES)
 
 
-def action_of(content: object, file: bytes | None = None) -> Action | None:
+def action_of(content: object, file: bytes | None = None) -> actions.Action | None:
     """Return a message of the page as one of these actions, None if it is none.
 
     Fields that have a default may be left out. The content of a file comes beside the message.
@@ -563,7 +562,7 @@ def action_of(content: object, file: bytes | None = None) -> Action | None:
         content = {"content": file, **content}
     try:
         # bytes are bytes: a text in their place is not read as base64
-        action: Action = msgspec.convert(content, _MESSAGE, builtin_types=[bytes])
+        action: actions.Action = msgspec.convert(content, _MESSAGE, builtin_types=[bytes])
     except msgspec.ValidationError:
         return None
     return action

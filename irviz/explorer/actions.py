@@ -54,13 +54,9 @@ class Apply(Action, frozen=True):
 
 
 class Changed(Action, frozen=True, eq=False):
-    """Take the result of an action that transformed or opened a module.
+    """Take the result of an action, `wanted` in a stage, that transformed or opened a module.
 
-    Attributes:
-        wanted: The action.
-        before: The session that it was performed on.
-        result: The session after it, or why there is none.
-        stage: The stage that was shown when it was asked for.
+    The `result` is the session after it, or why there is none.
     """
 
     wanted: Action
@@ -197,12 +193,7 @@ class Look(Action, frozen=True):
 
 
 class Show(Action, frozen=True, eq=False):
-    """Perform requested actions, now that their pictures have been drawn.
-
-    Attributes:
-        before: The state that they were performed on, which has them in `asked`.
-        after: The state after them.
-    """
+    """Perform the actions that the state `before` has in `asked`: their pictures are drawn."""
 
     before: State
     after: State

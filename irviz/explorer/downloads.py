@@ -32,12 +32,7 @@ _MOST_WRITTEN = 100_000
 
 
 class PictureOptions(NamedTuple):
-    """Options for saving a picture.
-
-    Attributes:
-        title: The line above it, "" for none.
-        has_highlight: Whether the selected node is outlined.
-    """
+    """Options for saving a picture: a title above it, and whether the selected node is framed."""
 
     title: str = ""
     theme: ThemeName = "course"

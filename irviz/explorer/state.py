@@ -213,14 +213,10 @@ class Making(NamedTuple):
 
 
 class Inquiry(NamedTuple):
-    """Traces that are being recorded for the reader.
+    """Traces that are being recorded for the reader, that of the current stage first.
 
-    Args:
-        stages: The stages to record, the current one first.
-        case: The number of the input to record.
-        compares: Whether the traces are to be compared node by node.
-        goes_there: Whether to go to the first difference.
-        is_recorded: Whether the traces are there, so that only the comparison is missing.
+    `goes_there` says whether to go to the first difference, and `is_recorded` that only the
+    comparison is missing.
     """
 
     stages: tuple[str, ...]
@@ -293,13 +289,9 @@ class State:
         views: How each function is looked at, by its name, in all stages and in comparisons. What
             is chosen for containers that a picture lacks applies to the pictures that have them.
         anchor: What was opened or closed last, which stays in its place on the page.
-        selection: The selected node, in one of the two pictures.
         reference: The id of the stage in the second picture, "" for none.
-        colour_by: What nodes are coloured by, None for nothing.
         is_dimmed: Whether what is equal before the first difference is drawn pale.
-        search: The words that nodes are searched by.
         case: The number of the input that is looked at.
-        runs_new_stages: Whether each new stage is run.
         runs: What the runs gave, by function.
         epoch: Counts how often stages were given other inputs: earlier runs are of no use.
         inquiry: What is being recorded for the reader, None for nothing.
@@ -310,9 +302,7 @@ class State:
         bisection: Which pass first makes a check fail, as it was asked for last; or why that is not
             known, "" where it was not asked for.
         prim_func: The PrimFunc whose schedule is looked at; a stage without it shows another.
-        chosen_loops: The loops and blocks that were chosen last, None for none.
         step_offers: The steps that were tried last, each legal or with the reason against it.
-        measures_steps: Whether each step of a schedule is measured.
         step_sizes: The symbolic sizes that steps are measured with, by name.
         steps: The steps that are to be measured next.
         step_times: The measurements of the steps of a schedule.
@@ -323,18 +313,12 @@ class State:
         changes: How many nodes differ from the parent's, by stage and function, as far as that was
             counted; -1 where it cannot be.
         function_changes: What became of each function between two stages, where that was asked for.
-        clipboard: The text that was copied last.
         file: The file that the browser was given last, None for none.
-        making: The file that is being made, None for none.
         applying: What is being applied or opened, "" for nothing.
         asked: The actions that will be performed once their pictures are drawn.
         drawing: The stage whose drawing takes long enough to be reported, "" for none.
-        message: The words that were said last, None for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
-        is_dark: Whether the page is dark.
-        tab: The tab of forms that is shown.
-        has_script: Whether the TVMScript is shown.
         has_numpy: Whether the functions are shown as NumPy beside it.
         has_blame: Whether the pass that changed each line last is shown beside it.
     """

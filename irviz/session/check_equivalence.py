@@ -64,13 +64,11 @@ class StageVerdict:
     """How a stage compares with the first one, or why it cannot.
 
     Attributes:
-        words: How it compares, in words.
         max_abs: The largest |Δ| for the usual arguments, None if unknown.
         share: The largest |Δ| of any ordinary sample in proportion to the tolerance.
         sample: The sample for which it fails, if it is one.
         case: The case of it with the largest |Δ|.
         is_special: Whether it fails for values alone that ordinary arguments do not have.
-        tolerance: The tolerance of each output.
         id: The id of the stage, as a bisection says it.
     """
 
@@ -95,11 +93,7 @@ class _Reference:
 
 
 class ValueCheck:
-    """Compares stages of a session with the first of them.
-
-    Attributes:
-        tried: The samples that were used so far.
-    """
+    """Compares stages of a session with the first of them; `tried` has the samples used so far."""
 
     def __init__(
         self, session: SessionState, stages: Sequence[Stage], tolerance: Tolerance | None

@@ -58,13 +58,9 @@ class ScheduleStages:
 
 @dataclass(frozen=True)
 class StepResult:
-    """The results known for a PrimFunc.
+    """How a PrimFunc's results compare with those of the first stage, and its latest times.
 
-    Attributes:
-        verdict: How its results compare with those of the first stage.
-        seconds: The duration of the call that produced these results.
-        error: Why it cannot be run.
-        timing: Its times in the latest measurement.
+    `seconds` is how long the call took that gave the results; `error` says why it cannot be run.
     """
 
     verdict: Verdict | None = None
@@ -75,13 +71,9 @@ class StepResult:
 
 @dataclass(frozen=True, eq=False)
 class ScheduleTimes:
-    """The results of PrimFuncs, and the latest measurement of them.
+    """The results of PrimFuncs, and the stages that were measured last, or why none could be.
 
-    Attributes:
-        schedule: The stages that were measured last.
-        steps: The results, by the function.
-        first: The run of the first stage.
-        error: Why there is no measurement.
+    `first` is the run of the first stage.
     """
 
     schedule: ScheduleStages | None = None

@@ -45,12 +45,9 @@ class ObjectTable:
     arrays: list[NDArray[Any]] = field(default_factory=list)
     _indices: dict[object, int] = field(default_factory=dict)
 
-    def add_object(self, value: object) -> int:
+    def add_object(self, value: Any) -> int:
         """Add a TVM object if it is new, and return its index."""
-        key = (type(value), hash(value))
-        if isinstance(value, tvm.runtime.Object):
-            key = (tvm.runtime.Object, value.__chandle__())
-        return self._add(self.objects, key, value)
+        return self._add(self.objects, value.__chandle__(), value)
 
     def add_array(self, value: NDArray[Any]) -> int:
         """Add an array unless an equal one is present, and return its index."""

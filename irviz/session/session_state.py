@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 class SessionState:
     """A tree of stages, the function that is looked at, and how it is called and run.
 
-    Attributes:
-        tree: The stages, which of them is current, and what can be undone.
-        function: The name of a Relax function or a PrimFunc.
-        call_inputs: What functions are called with.
-        run_config: Where they run, and what a run may take.
-        trusted: The opened files whose code may be run.
+    `trusted` are the opened files whose code may be run.
     """
 
     tree: StageTree
@@ -56,8 +51,7 @@ class SessionState:
     def check_trust(self, what: str, *stages: Stage) -> None:
         """Raise UntrustedError if stages come from opened files whose code may not be run.
 
-        Args:
-            what: What would run it, as the subject of a sentence.
+        `what` would run it, and is the subject of a sentence.
         """
         if files := frozenset().union(*(stage.files for stage in stages)) - self.trusted:
             raise UntrustedError(what, files)

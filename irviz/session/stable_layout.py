@@ -116,10 +116,7 @@ def shared_layouts(
 ) -> Mapping[Stage, SharedLayout]:
     """Return the layout of each stage that can share one with others.
 
-    Args:
-        stages: Stages of which each was made of the one before, as `chain_part` returns them.
-        function: The function that is drawn of each.
-        state: What of it is expanded.
+    Each stage was made of the one before, as `chain_part` returns them.
     """
     found: dict[Stage, SharedLayout] = {}
     if state.around is not None:
@@ -216,12 +213,8 @@ def visible_step(
 ) -> list[NodeDiff]:
     """Return what became of each drawn node, in the order of the drawn graph after.
 
-    Drawn nodes that show nodes of one difference belong together.
-
-    Args:
-        step: What became of the nodes of the function.
-        drawn: What is drawn of the function before and after.
-        where: Where each node of the function is in that.
+    Drawn nodes that show nodes of one difference belong together. `where` tells for both graphs
+    where each node of the function is.
     """
     every = [(side, node.id) for side, graph in enumerate(drawn) for node in graph.nodes]
     order = {place: at for at, place in enumerate(every)}
@@ -266,13 +259,7 @@ def _merged(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SideView(StageView):
-    """What is drawn of one of two compared stages.
-
-    Attributes:
-        side: The drawn graph, whose groups and regions are shared by both stages.
-        placed: Its layout.
-        changes: What became of its nodes.
-    """
+    """What is drawn of one of two compared stages, which share groups and regions."""
 
     side: SideGraph
     placed: PlacedGraph
@@ -318,14 +305,9 @@ class ComparedViews:
 def compared_views(
     tree: StageTree, before: str, after: str, function: str, state: ViewState | None = None
 ) -> ComparedViews:
-    """Return what is drawn of a function in two stages.
+    """Return what is drawn of a function, named as in the later stage, in two stages.
 
-    Args:
-        function: Its name in the later stage.
-        state: What is expanded, and which part is drawn, on both sides.
-
-    Raises:
-        NotFoundError: A stage lacks the function or the node, or there is no path between two.
+    Raises NotFoundError if a stage lacks the function or a node, or there is no path between two.
     """
     chosen = state or ViewState()
     found = diff_stages(tree, before, after, function).functions

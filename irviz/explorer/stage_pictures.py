@@ -110,7 +110,7 @@ def _shared_layouts(state: State) -> Mapping[Stage, SharedLayout]:
 def _shared_layout(state: State) -> PlacedGraph | None:
     """Return the current stage's layout from a shared one, None if it is laid out alone."""
     shared = _shared_layouts(state).get(state.stage)
-    return None if shared is None else shared.of(state.stage)
+    return None if shared is None else shared.placed.get(state.stage)
 
 
 @derived(

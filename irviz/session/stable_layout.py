@@ -5,7 +5,7 @@ Stages share a layout where it suits each of them about as well as one of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
@@ -28,12 +28,10 @@ from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.change_marks import SideChanges
-from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph, draw_placed
+from irviz.view.graph.graph_figure import PlacedGraph
 from irviz.view.graph.layout import Layout
-from irviz.view.graph.overlay import Overlay
 from irviz.view.graph.side_by_side_layout import place_diff, place_sides
 from irviz.view.svg_primitives import Rect, Size
-from irviz.view.theme import PageTheme, ThemeName
 
 # With larger numbers one would wait for the layout, or get a picture that is worse than before.
 MOST_STAGES = 8
@@ -105,10 +103,6 @@ class SharedLayout:
         whole, placed = place_sides(unfolded_sides(self.union), seconds=self.seconds)
         sides = zip(self.stages, () if whole.note else placed, strict=False)
         return {stage: one for stage, one in sides if _is_filled(one.layout)}
-
-    def of(self, stage: Stage) -> PlacedGraph | None:
-        """Return the layout of a stage, None where it is to have one of its own."""
-        return self.placed.get(stage)
 
 
 def shared_layouts(
@@ -262,8 +256,6 @@ class SideView(StageView):
     """What is drawn of one of two compared stages, which share groups and regions."""
 
     side: SideGraph
-    placed: PlacedGraph
-    changes: SideChanges
 
     @property
     def openable(self) -> frozenset[str]:
@@ -273,24 +265,6 @@ class SideView(StageView):
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the drawn node that shows a node of the function, None outside of the part."""
         return self.side.shown.get(node_id)
-
-    def figure(
-        self,
-        theme: ThemeName | PageTheme = "course",
-        direction: Direction = "up",  # noqa: ARG002 - that of the layout
-        *,
-        overlay: Overlay | None = None,
-        dimmed: Collection[str] = (),
-    ) -> GraphFigure:
-        """Draw the view as `StageView.figure` does, marking what became of nodes."""
-        return draw_placed(
-            self.placed,
-            theme,
-            openable=self.openable,
-            overlay=overlay,
-            dimmed=dimmed,
-            changes=self.changes,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,13 +292,12 @@ def compared_views(
         raise NotFoundError(
             f"{function!r} is not compared node by node: only Relax functions with nodes are"
         )
-    whole = diff
     if chosen.around is not None:
         diff = diff_part(diff, chosen.around, chosen.steps, chosen.to)
     drawn = place_diff(diff, expansion=chosen.choices)
     views = [
         _side_view(tree, stage, name, drawn.sides.sides[at], drawn.placed[at], drawn.changes[at])
-        for at, (stage, name) in enumerate(((before, whole.before), (after, whole.after)))
+        for at, (stage, name) in enumerate(((before, diff.before), (after, diff.after)))
     ]
     return ComparedViews(views[0], views[1], diff)
 

@@ -34,6 +34,7 @@ from irviz.model.graph.graph import (
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.transforms.stage import Stage
 from irviz.view.graph import node_labels
+from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import (
     Direction,
     GraphFigure,
@@ -102,6 +103,7 @@ class StageView:
         size: The number of nodes in the function.
         part: The nodes of the drawn part; None for the whole function.
         placed: A layout shared with other stages; None if it is laid out alone.
+        changes: What became of its nodes in a comparison, which the figure marks.
     """
 
     graph: Graph
@@ -110,6 +112,7 @@ class StageView:
     size: int
     part: frozenset[NodeId] | None = None
     placed: PlacedGraph | None = None
+    changes: SideChanges | None = None
 
     @property
     def whole(self) -> Graph:
@@ -193,8 +196,14 @@ class StageView:
         placed = self.placed
         if placed is None or placed.direction != direction:
             placed = place_graph(self.graph, direction)
-        openable = self.openable
-        return draw_placed(placed, theme, openable=openable, overlay=overlay, dimmed=dimmed)
+        return draw_placed(
+            placed,
+            theme,
+            openable=self.openable,
+            overlay=overlay,
+            dimmed=dimmed,
+            changes=self.changes,
+        )
 
     def marks(self, nodes: Iterable[NodeId]) -> list[str]:
         """Return the drawn nodes that show these nodes of the function, each once."""
@@ -254,19 +263,14 @@ def _is_call(node: Node) -> bool:
 
 def _called(graph: Graph, choices: Expansion) -> list[NodeId]:
     """Return the expanded calls, most recently changed first."""
-    ages = {one: age for age, one in enumerate(choices.opened)}
-    calls = [
-        node.id
-        for node in graph.nodes
-        if _is_call(node) and node.id in ages and node.id not in choices.closed
-    ]
-    latest = {
-        call: max(
-            age for one, age in ages.items() if one == call or id_in_callee(call, one) is not None
-        )
-        for call in calls
-    }
-    return sorted(calls, key=lambda call: -latest[call])
+    opened = choices.opened[::-1]
+
+    def place(call: NodeId) -> int:
+        inside = (one == call or id_in_callee(call, one) is not None for one in opened)
+        return [*inside].index(True)
+
+    calls = [node.id for node in graph.nodes if _is_call(node) and node.id in opened]
+    return sorted((call for call in calls if call not in choices.closed), key=place)
 
 
 def _inside(choices: Expansion, call: NodeId) -> Expansion:

@@ -52,7 +52,7 @@ def drawn(session: Session, state: ViewState | None = None) -> dict[str, StageVi
     """Return what is drawn of the stages that share a layout, by their ids."""
     looked = state or ViewState()
     found = shared_layouts(chain_part(session.tree, session.function), session.function, looked)
-    placed = {stage.id: shared.of(stage) for stage, shared in found.items()}
+    placed = {stage.id: shared.placed.get(stage) for stage, shared in found.items()}
     return {
         one: replace(session.view(one, looked), placed=each) for one, each in placed.items() if each
     }
@@ -251,7 +251,7 @@ def test_of_a_long_chain_some_stages_at_a_time_share_a_layout(lowered: Session) 
 def test_a_layout_that_takes_too_long_is_not_shared(lowered: Session) -> None:
     part = chain_part(lowered.tree, lowered.function)
     for stage, shared in shared_layouts(part, lowered.function, ViewState()).items():
-        assert replace(shared, seconds=0.0).of(stage) is None
+        assert replace(shared, seconds=0.0).placed.get(stage) is None
 
 
 def test_a_stage_without_the_function_ends_what_shares_a_layout(lowered: Session) -> None:

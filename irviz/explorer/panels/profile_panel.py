@@ -20,6 +20,7 @@ from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.runtime.argument_conversion import parse_sizes
 from irviz.runtime.simulate_memory import memory_use
+from irviz.session.measure_schedule import SIZE
 from irviz.transforms.stage import Stage
 from irviz.units import format_bytes
 from irviz.view.figure import Figure
@@ -118,8 +119,6 @@ def _jobs(state: State) -> Jobs:
 # --- Show the memory of the current stage as it runs, and the buffers that its calls write to -----
 
 
-_SIZE = 128
-"""The default value of a symbolic size."""
 _MOST_NAMES = 6
 
 
@@ -217,7 +216,7 @@ class MemoryPanel(ui.Panel):
         self._hint.value = ui.paragraph(words, "irviz-hint")
         names = symbolic_sizes(there) if is_relax else ()
         ui.show_if(self._checked, bool(names))
-        self._sizes.value = ", ".join(f"{name}={known.get(name, _SIZE)}" for name in names)
+        self._sizes.value = ", ".join(f"{name}={known.get(name, SIZE)}" for name in names)
 
     def _show_use(self, stage: Stage) -> None:
         self.use = None

@@ -234,7 +234,7 @@ def _count(parent: Stage, stage: Stage, function: str, most: int) -> int:
             found = diff_beside(parent, stage, function, is_before=True)
     except Exception:  # one of the two lacks the function, or cannot be read
         return -1
-    return -1 if found is None else len(found.diff.changed_nodes) or len(found.diff.differences)
+    return -1 if found is None else len(found[0].changed_nodes) or len(found[0].differences)
 
 
 # --- What became of each function of a stage, in a few words --------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +16,7 @@ from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tvmscript import source_words
 from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
-from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind, grouped
 from irviz.model.graph.layers import layer_name
 from irviz.session.stable_layout import chain
 from irviz.session.stage_cache import graph_of, script_of, source_lines_of
@@ -232,8 +231,9 @@ def _beside(
         change = NodeChange.ADDED if is_before else NodeChange.REMOVED
         sides = ((), place.nodes) if is_before else (place.nodes, ())
         return (NodeDiff(change, *sides),), name
-    diffs = {id(one): one for node in place.nodes for one in found.by_node.get(node, ())}
-    return tuple(diffs.values()), found.function
+    diff, by_node = found
+    diffs = {id(one): one for node in place.nodes for one in by_node.get(node, ())}
+    return tuple(diffs.values()), diff.before if is_before else diff.after
 
 
 def is_same_function(before: Stage, after: Stage, name: str) -> bool:
@@ -242,34 +242,19 @@ def is_same_function(before: Stage, after: Stage, name: str) -> bool:
     return mine is not None and bool(mine.same_as(theirs))
 
 
-@dataclass(frozen=True, eq=False)
-class DiffBeside:
-    """What became of a function between two stages.
-
-    Attributes:
-        function: The name of the function in the other stage.
-        by_node: What became of each node, by the nodes of the one stage.
-    """
-
-    diff: FunctionDiff
-    function: str
-    by_node: Mapping[NodeId, Sequence[NodeDiff]]
-
-
 @lru_cache(maxsize=256)
-def diff_beside(before: Stage, after: Stage, name: str, *, is_before: bool) -> DiffBeside | None:
-    """Return what became of a function of the stage after, or of the one before.
+def diff_beside(
+    before: Stage, after: Stage, name: str, *, is_before: bool
+) -> tuple[FunctionDiff, Mapping[NodeId, Sequence[NodeDiff]]] | None:
+    """Return what became of a function of the stage after, or of the one before, and by node.
 
     Returns None if the other stage lacks the function.
     """
     for one in diff_modules(before, after, function=name).functions:
         names = (one.after, one.before) if is_before else (one.before, one.after)
         if names[0] == name and names[1]:
-            by_node = defaultdict[NodeId, list[NodeDiff]](list)
-            for diff in one.nodes:
-                for node in diff.after if is_before else diff.before:
-                    by_node[node].append(diff)
-            return DiffBeside(one, names[1], by_node)
+            sides = ((each.after if is_before else each.before, each) for each in one.nodes)
+            return one, grouped((node, each) for side, each in sides for node in side)
     return None
 
 
@@ -358,10 +343,10 @@ def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
     for before, after in reversed(list(pairwise(stages))):
         if is_same_function(before, after, function):
             continue
-        diff = diff_beside(before, after, function, is_before=True)
+        diff, by_node = diff_beside(before, after, function, is_before=True) or (None, {})
         moved: dict[NodeId, tuple[NodeId, ...]] = {}
         for node, nodes in places.items():
-            diffs = [one for each in nodes for one in diff.by_node.get(each, ())] if diff else []
+            diffs = [one for each in nodes for one in by_node.get(each, ())]
             if diffs and all(one.change is NodeChange.SAME for one in diffs):
                 moved[node] = nodes_of(one.before for one in diffs)
             else:
@@ -369,7 +354,7 @@ def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
         places = moved
         if diff is None:
             break
-        function = diff.function
+        function = diff.before
     return found | {node: _Origin(stages[0], function, one[0]) for node, one in places.items()}
 
 

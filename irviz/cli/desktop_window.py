@@ -41,13 +41,9 @@ def has_webview() -> bool:
 def own_window(page: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Show a page in a window until the block ends; the window's process ends when it is closed.
 
-    Args:
-        page: A file that redirects to the page, in a folder that only this user may read, where the
-            window also keeps its files. So the address, which has a token, appears on no command
-            line.
-
-    Raises:
-        WindowError: Neither pywebview nor such a browser is installed.
+    The page is a file that redirects, in a folder that only this user may read, where the window
+    also keeps its files: the address, which has a token, appears on no command line. Raises
+    WindowError if neither pywebview nor such a browser is installed.
     """
     process = subprocess.Popen(  # noqa: S603
         _command(page),

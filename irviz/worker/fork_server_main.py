@@ -50,9 +50,7 @@ def main(parent: int) -> None:
 def main_of_fork(parent: int, descriptor: int) -> NoReturn:
     """Be the fork server in a fork of a process that has loaded TVM.
 
-    Args:
-        parent: The process.
-        descriptor: The socket to it; nothing else that was open there stays open here.
+    The descriptor is the socket to it; nothing else that was open there stays open here.
     """
     gc.freeze()  # garbage of the parent would close descriptors that are others here
     gc.enable()  # which the parent may have paused

@@ -20,13 +20,13 @@ import threading
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import msgspec
 
-from irviz.worker.shared_arrays import LEAST_BYTES, Place, adopted, aligned, new_file
+from irviz.worker.shared_arrays import LEAST_BYTES, Place, adopted, aligned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -187,17 +187,6 @@ def packed_call(function: Callable[[], object]) -> bytes:
         return value if isinstance(value, Packed) else pack_answer(value, _file)
     except BaseException as failure:
         return pack_failure(failure, "".join(traceback.format_exception(failure)))
-
-
-@contextlib.contextmanager
-def answer_place() -> Iterator[Place | None]:
-    """Yield an empty file for the arrays of one answer, None where there is none."""
-    place = new_file()
-    try:
-        yield place
-    finally:
-        if place is not None:
-            os.close(place.number)
 
 
 def pack_answer(value: object, number: int | None) -> bytes:

@@ -14,7 +14,7 @@ import os
 import secrets
 import sys
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,13 +141,18 @@ class Place(NamedTuple):
             raise UnsharedError(str(failure)) from failure
 
 
-def new_file() -> Place | None:
-    """Return an empty file of this process for the arrays of one answer, None if there is none."""
-    name = _new_name()
+@contextlib.contextmanager
+def answer_place() -> Iterator[Place | None]:
+    """Yield an empty file of this process for the arrays of one answer, None if there is none."""
+    name, number = _new_name(), None
     with contextlib.suppress(OSError):
         if _CAN_SHARE:
-            return Place(os.getpid(), os.memfd_create(name, os.MFD_ALLOW_SEALING), name)
-    return None
+            number = os.memfd_create(name, os.MFD_ALLOW_SEALING)
+    try:
+        yield None if number is None else Place(os.getpid(), number, name)
+    finally:
+        if number is not None:
+            os.close(number)
 
 
 def adopted(place: Place, *, is_shared: bool) -> mmap.mmap:

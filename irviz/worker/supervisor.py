@@ -35,14 +35,13 @@ from irviz.worker.one_shot_process import CAN_FORK, FreshProcessEndedError
 from irviz.worker.responses import (
     PROGRESS,
     UnreadableAnswerError,
-    answer_place,
     answer_type,
     exception,
     receive_frame,
     unpack_answer,
 )
-from irviz.worker.shared_arrays import Place
-from irviz.worker.worker_main import call_with_limit, initialize, load_tvm, ping
+from irviz.worker.shared_arrays import Place, answer_place
+from irviz.worker.worker_main import call_with_limit, initialize, load_tvm
 
 Result = TypeVar("Result")
 OnProgress = Callable[[str], None]
@@ -84,12 +83,9 @@ class _TimeUpError(Exception):
 
 
 class Worker:
-    """A process that is replaced whenever it ends.
+    """A process that is replaced whenever it ends, with `ends_on_error` by any exception, too.
 
-    Args:
-        prepare: Called first in each new process.
-        start_seconds: The time limit for that.
-        ends_on_error: Whether an exception in a call also replaces the process.
+    `prepare` is called first in each new process, with a limit of `start_seconds`.
     """
 
     def __init__(
@@ -129,8 +125,6 @@ class Worker:
 
         Args:
             function: It and its arguments are pickled by cloudpickle.
-            arguments: Its positional arguments.
-            seconds: The time limit.
             memory: The memory limit in bytes; beyond it, the function gets MemoryError.
             on_progress: Gets each new progress message.
             on_output: Gets the printed output, even if the call failed.
@@ -217,7 +211,7 @@ class Worker:
                     raise StartError(f"{_NO_START}: {_why(failure)}") from None
             try:
                 self._wait(process, process.ready, self._start_seconds)
-                self._wait(process, process.submit(ping), PING_SECONDS)
+                self._wait(process, process.submit(os.getpid, answer=int), PING_SECONDS)
             except BaseException as failure:
                 self._end(process)
                 if not isinstance(failure, Exception):

@@ -89,10 +89,6 @@ def exit_with_parent(parent: int) -> None:
     threading.Thread(target=_poll_parent, args=(parent,), daemon=True).start()
 
 
-def ping() -> None:
-    """Do nothing; the answer shows that the process is alive."""
-
-
 def _practice() -> object:
     """Do a little of what every run does."""
     import tvm

@@ -29,13 +29,19 @@ from irviz.worker import responses
 from irviz.worker.responses import (
     ANSWER,
     UnreadableAnswerError,
-    answer_place,
     answer_type,
     pack_answer,
     pack_failure,
     unpack_answer,
 )
-from irviz.worker.shared_arrays import dumps, is_mapped, is_shared, loads, shared
+from irviz.worker.shared_arrays import (
+    answer_place,
+    dumps,
+    is_mapped,
+    is_shared,
+    loads,
+    shared,
+)
 from irviz.worker.supervisor import CrashedError, Worker
 
 Array = NDArray[np.generic]

@@ -169,16 +169,10 @@ class ValueCheck:
     @cached_property
     def _further(self) -> list[Sample]:
         session, usual = self._session, next(iter(self.tried.values()))
-        units = [self._unit(stage) for stage in self._stages]
-        return list(
-            further_samples(
-                self._first.module,
-                session.function,
-                session.call_inputs,
-                usual,
-                is_narrow=max(units) > unit_roundoff([np.dtype("float32")]),
-            )
-        )
+        unit = max(self._unit(stage) for stage in self._stages)
+        is_narrow = unit > unit_roundoff([np.dtype("float32")])
+        called = self._first.module, session.function, session.call_inputs
+        return list(further_samples(*called, usual, is_narrow=is_narrow))
 
     def _reference(self, sample: Sample) -> _Reference:
         result = self._run(self._first, sample)
@@ -362,8 +356,8 @@ class ValueCheck:
     def _run(
         self, stage: Stage, sample: Sample, fill: int = FILLS[0], build: str = ""
     ) -> RunResult:
-        config = replace(self._session.config_for(stage), fill=fill)
-        config = replace(config, build=build or config.build)
+        own = self._session.config_for(stage)
+        config = replace(own, fill=fill, build=build or own.build)
         cases = self.arguments(stage, sample)
         result = run(stage.module, self._session.function, cases, config=config)
         if stage is not self._first:

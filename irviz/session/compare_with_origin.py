@@ -48,26 +48,25 @@ def origin_verdict(
         return OriginVerdict(
             origin.name, None, "that runs code of the file, which session.trust() allows"
         )
-    check = _OriginCheck(origin, stage, state.function, call, config, on_progress)
+    check = _OriginCheck(origin, stage, call, config, on_progress)
     key = origin, call, stage.module
     return remembered(_verdicts, key, lambda: check.verdict(result), _MOST)
 
 
 @dataclass(frozen=True, eq=False)
 class _OriginCheck:
-    """A comparison of a stage with its origin."""
+    """A comparison of a stage's function "main" with its origin."""
 
     origin: Origin
     stage: Stage
-    function: str
     call: CallInputs
     config: RunConfig
     on_progress: OnProgress | None
 
     def verdict(self, result: RunResult) -> OriginVerdict:
         """Return how these results of the stage compare."""
-        names = [one.name for one in relax_function(self.stage.module, self.function).params]
-        values = self.call.cases(self.stage.module, self.function)[0]
+        names = [one.name for one in relax_function(self.stage.module, "main").params]
+        values = self.call.cases(self.stage.module, "main")[0]
         arguments = {
             name: np.asarray(value)
             for name, value in zip(names, values, strict=True)
@@ -110,14 +109,14 @@ class _OriginCheck:
         """Describe the first node whose value differs from the origin's; "" if none is known."""
         trace = run(
             self.stage.module,
-            self.function,
+            "main",
             self.call,
             trace=TraceRequest(budget=_BUDGET),
             config=self.config,
             on_progress=self.on_progress,
         ).trace
         assert trace is not None, "it was requested"
-        graph = inlined_graph(self.stage, self.function).graph
+        graph = inlined_graph(self.stage, "main").graph
         pairs = {node: node for node in expected.trace.visits}
         found = first_divergence(trace, graph, node_differences(trace, expected.trace, pairs))
         if found is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import CancelledRunError, RunError
+from irviz.errors import RunError
 from irviz.ir.framework_calls import CANNOT
 from irviz.ir.tvmscript import source_words
 from irviz.model.graph.graph import Graph, NodeId
@@ -63,7 +62,7 @@ def run_stage(
     """
     stage, call = state.stage(stage_id), call_inputs_for(state, inputs)
     state.check_run(f"running stage {stage.id}", stage)
-    with _places_of_calls(stage, state.function):
+    try:
         result = run(
             stage.module,
             state.function,
@@ -72,6 +71,8 @@ def run_stage(
             config=state.config_for(stage),
             on_progress=on_progress,
         )
+    except RunError as failure:
+        raise _with_places(failure, stage, state.function) from failure.__cause__
     verdict = origin_verdict(state, stage, call, result, on_progress)
     result = replace(result, origin=verdict, value=_value(state, stage, result))
     if trace is None or result.trace is None:
@@ -87,31 +88,23 @@ def _value(state: SessionState, stage: Stage, result: RunResult) -> object:
     return origin.value([np.asarray(output[0]) for output in result.outputs])
 
 
-@contextlib.contextmanager
-def _places_of_calls(stage: Stage, function: str) -> Iterator[None]:
+def _with_places(failure: RunError, stage: Stage, function: str) -> RunError:
     """Add the layers and lines of the nodes that an error of a framework's call may mean."""
-    try:
-        yield
-    except CancelledRunError:
-        raise
-    except RunError as failure:
-        calls = []
-        if CANNOT in str(failure):
-            calls = [
-                node
-                for node in graph_of(stage, function).nodes
-                if any(f"{node.callee}({one.text})" in str(failure) for one in node.literals)
-            ]
-        if not calls:
-            raise
-        lines = source_lines_of(stage, function)
-        layers = dict.fromkeys(layer_name(one) for node in calls for one in node.layers)
-        words = [
-            ", ".join(node.id for node in calls),
-            " and ".join(f"layer {name}" for name in layers if name),
-            source_words(lines[node.id] for node in calls if node.id in lines),
-        ]
-        raise RunError(f"{failure}; it is {', '.join(filter(None, words))}") from failure.__cause__
+    calls = [
+        node
+        for node in (graph_of(stage, function).nodes if CANNOT in str(failure) else ())
+        if any(f"{node.callee}({one.text})" in str(failure) for one in node.literals)
+    ]
+    if not calls:
+        return failure
+    lines = source_lines_of(stage, function)
+    layers = dict.fromkeys(layer_name(one) for node in calls for one in node.layers)
+    words = [
+        ", ".join(node.id for node in calls),
+        " and ".join(f"layer {name}" for name in layers if name),
+        source_words(lines[node.id] for node in calls if node.id in lines),
+    ]
+    return RunError(f"{failure}; it is {', '.join(filter(None, words))}")
 
 
 def node_arrays(

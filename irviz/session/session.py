@@ -559,9 +559,8 @@ class Session(SessionState):
         Raises:
             DrawError: Nodes cannot be coloured by this.
         """
-        chosen = self.stage(stage)
-        overlay = self.overlay(by, stage=chosen.id, reference=reference, case=case)
-        return draw_graph(self.view(chosen.id).graph, theme, direction, overlay=overlay)
+        overlay = self.overlay(by, stage=stage, reference=reference, case=case)
+        return draw_graph(self.view(stage).graph, theme, direction, overlay=overlay)
 
     @limits("the picture")
     def draw_value(

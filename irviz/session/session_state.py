@@ -151,12 +151,10 @@ class SessionState:
         graph. Raises NotFoundError if the current stage has no function at all.
         """
         available = self.functions
-        if preferred in available:
-            return self._with(function=preferred)
-        if available and is_lost(self.tree, self.current, preferred):
-            return self._with(function=preferred)
         if not available:
             raise NotFoundError(f"{self.current.label} left no function to show")
+        if preferred in available or is_lost(self.tree, self.current, preferred):
+            return self._with(function=preferred)
         return self if self.function in available else self._with(function=available[0])
 
     def add_stages(self, stages: Sequence[Stage]) -> Self:

@@ -86,8 +86,9 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
     unknown stage, and if neither stage has the function.
     """
     stages = tree.path_between(before, after)
+    titles = [f"{one.id} {one.label}" for one in (stages[0], stages[-1])]
     with gc_paused():
-        return _diff_path(stages, (_title(stages[0]), _title(stages[-1])), function)
+        return _diff_path(stages, (titles[0], titles[1]), function)
 
 
 def diff_modules(
@@ -311,8 +312,8 @@ def _matched_functions(before: Stage, after: Stage) -> Alignment[str, MatchedBy]
 
 def _pairs_along(stages: Sequence[Stage]) -> Alignment[str, MatchedBy]:
     """Match the functions of the first and the last stage through those in between."""
-    first, *others = (_matched_functions(*step) for step in pairwise(stages))
-    return reduce(lambda found, step: found.compose(step, _both), others, first)
+    steps = (_matched_functions(*step) for step in pairwise(stages))
+    return reduce(lambda found, step: found.compose(step, _both), steps)
 
 
 def _both(first: MatchedBy, second: MatchedBy) -> MatchedBy:
@@ -427,10 +428,6 @@ def _transforms(stages: Sequence[Stage]) -> str:
     if any(after.parent != before.id for before, after in pairwise(stages)):
         return ""
     return ", ".join(stage.label.partition("(")[0] for stage in stages[1:])
-
-
-def _title(stage: Stage) -> str:
-    return f"{stage.id} {stage.label}"
 
 
 # --- Fingerprints of a module's functions, equal for functions that do the same ------------------

@@ -124,11 +124,8 @@ class Runner:
 
     Progress and results are delivered in the thread that began the job, between its other work.
     `changed` is called whenever a job of a line begins, reports progress or ends. `failed` gets the
-    exceptions that no other function gets.
-
-    Attributes:
-        lock: Held while the explorer's state changes and is shown: JupyterLab lets the kernel
-            answer widgets in one thread while it runs cells in another.
+    exceptions that no other function gets. `lock` is held while the explorer's state changes and is
+    shown: JupyterLab lets the kernel answer widgets in one thread while another runs cells.
     """
 
     def __init__(
@@ -212,7 +209,7 @@ class Runner:
             self._begin(job, wait)
             return
         with contextlib.suppress(RuntimeError):  # no kernel: nobody looks meanwhile
-            asyncio.get_running_loop().call_later(delay, self._in_lock, self._begin_late, job)
+            asyncio.get_running_loop().call_later(delay, self._in_lock, self._begin, job)
             self._current[key] = job
 
     def drop(self, key: Hashable) -> None:
@@ -238,11 +235,9 @@ class Runner:
         while self._waiting[line] and line not in self._current:
             self._begin(self._waiting[line].popleft(), wait)
 
-    def _begin_late(self, job: Job) -> None:
-        if not job.cancelled.is_set():
-            self._begin(job)
-
     def _begin(self, job: Job, wait: float = 0.0) -> None:
+        if job.cancelled.is_set():  # while it was delayed
+            return
         self._current[job.place] = job
         if job.line is not None:
             self._safely(self._changed, job.line)

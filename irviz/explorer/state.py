@@ -244,7 +244,8 @@ class Runs:
         if isinstance(answer, RunResult):
             traces, untraced = self.traces, self.untraced
             if answer.trace is not None:
-                traces = _latest({**_without(traces, stage), stage: answer.trace})
+                latest = {**_without(traces, stage), stage: answer.trace}.items()
+                traces = dict([*latest][-_MOST_TRACES:])
                 untraced = _without(untraced, stage)
             results = {**self.results, stage: replace(answer, trace=None)}
             return Runs(results, _without(self.errors, stage), traces, untraced)
@@ -263,10 +264,8 @@ class Runs:
     def touch(self, stages: tuple[str, ...]) -> Runs:
         """Put the traces of these stages behind the others, which are dropped before them."""
         touched = {one: self.traces[one] for one in stages if one in self.traces}
-        others = {one: trace for one, trace in self.traces.items() if one not in touched}
-        return replace(
-            self, traces={**others, **touched}, untraced=_without(self.untraced, *stages)
-        )
+        traces = {**_without(self.traces, *touched), **touched}
+        return replace(self, traces=traces, untraced=_without(self.untraced, *stages))
 
     def has_trace(self, stage: str, case: int | None = None) -> bool:
         """Tell whether the values of a stage are known, for this input or for any."""
@@ -292,7 +291,6 @@ class State:
         reference: The id of the stage in the second picture, "" for none.
         is_dimmed: Whether what is equal before the first difference is drawn pale.
         case: The number of the input that is looked at.
-        runs: What the runs gave, by function.
         epoch: Counts how often stages were given other inputs: earlier runs are of no use.
         inquiry: What is being recorded for the reader, None for nothing.
         report: How the last two traces that were compared differ.
@@ -305,7 +303,6 @@ class State:
         step_offers: The steps that were tried last, each legal or with the reason against it.
         step_sizes: The symbolic sizes that steps are measured with, by name.
         steps: The steps that are to be measured next.
-        step_times: The measurements of the steps of a schedule.
         candidates: Possible replacements for the selected call's callee, as far as known.
         fetched: A value that was too large to keep, with its tensors.
         preview: What the transform that was tried last would do, None for nothing.
@@ -319,7 +316,7 @@ class State:
         drawing: The stage whose drawing takes long enough to be reported, "" for none.
         question: What the reader is asked before code of a file is run, None for nothing.
         failure: The action that was refused last, until another one is done.
-        has_numpy: Whether the functions are shown as NumPy beside it.
+        has_numpy: Whether the functions are shown as NumPy beside the TVMScript.
         has_blame: Whether the pass that changed each line last is shown beside it.
     """
 
@@ -456,10 +453,6 @@ def opened_file(session: Session) -> str:
 
 def _without(known: Mapping[str, Value], *names: str) -> dict[str, Value]:
     return {name: value for name, value in known.items() if name not in names}
-
-
-def _latest(traces: Mapping[str, Trace]) -> dict[str, Trace]:
-    return dict(list(traces.items())[-_MOST_TRACES:])
 
 
 # --- derived values ----------------------------------------------------------------------------

@@ -56,22 +56,19 @@ class Store:
         """Change the state by an action, and notify subscribers and listeners."""
         with self.runner.lock:
             self._waiting.append(action)
-            self._do_all()
+            if self._is_busy:
+                return
+            self._is_busy = True
+            try:
+                while self._waiting:
+                    self._do(self._waiting.popleft())
+            finally:
+                self._is_busy = False
 
     def close(self) -> None:
         """Cancel everything, and stop notifying anyone."""
         self.runner.close()
         self._subscribers, self._listeners = [], []
-
-    def _do_all(self) -> None:
-        if self._is_busy:
-            return
-        self._is_busy = True
-        try:
-            while self._waiting:
-                self._do(self._waiting.popleft())
-        finally:
-            self._is_busy = False
 
     def _do(self, action: actions.Action) -> None:
         match action:

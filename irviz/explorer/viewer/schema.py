@@ -24,11 +24,6 @@ PaneName = Literal["toolbar", "stages", "graph", "script", "node", "status"]
 """A part of the viewer that can be shown."""
 
 
-def snake_case(name: str) -> str:
-    """Return Python's name of a field of the page."""
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
-
-
 class Heading(TypedDict):
     """A pass that encloses the recorded stages below it."""
 
@@ -410,7 +405,8 @@ class WrittenTraits:
 
 
 WRITTEN: Mapping[str, actions.FieldName] = {
-    name: cast(actions.FieldName, snake_case(name)) for name in get_type_hints(WrittenTraits)
+    name: cast(actions.FieldName, re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name))
+    for name in get_type_hints(WrittenTraits)
 }
 """The fields of the state that these traits set."""
 

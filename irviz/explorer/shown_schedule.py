@@ -102,11 +102,11 @@ def chosen_loops(state: State) -> tuple[str, ...]:
 def refusal(state: State) -> Exception | None:
     """Return why the last step of the PrimFunc's schedule was rejected, None if it was not."""
     match state.failure:
-        case Failure(Apply(transform=ScheduleStep(function=name)), error):
-            return error if name == prim_func(state) else None
         case Failure(DoStep(), error):
             return error
-        case Failure(ReplaySchedule(function=name), error):
+        case Failure(
+            Apply(transform=ScheduleStep(function=name)) | ReplaySchedule(function=name), error
+        ):
             return error if name == prim_func(state) else None
     return None
 

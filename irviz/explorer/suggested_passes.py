@@ -28,9 +28,8 @@ def preview(key: PreviewKey) -> Preview:
     """Try a transform in the worker; return what it would change, and which nodes."""
     stage, transform = key.stage, key.transform
     tried = transform.tried_as
-    outcome = None
-    if tried is not None:
-        outcome = try_transform(stage.module, tried, compare=partial(_change, key.function))
+    compare = partial(_change, key.function)
+    outcome = None if tried is None else try_transform(stage.module, tried, compare=compare)
     if outcome is not None and outcome.error:
         return Preview(key, f"it would fail: {outcome.error}", is_error=True)
     if outcome is None or outcome.change is None:

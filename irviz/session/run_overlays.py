@@ -139,8 +139,7 @@ def _largest(values: Sequence[float]) -> float:
 
 def _not_finite(summaries: Collection[ArraySummary]) -> str:
     nans, infs = sum(one.nans for one in summaries), sum(one.infs for one in summaries)
-    words = [f"{count:,} {name}" for count, name in ((nans, "NaN"), (infs, "Inf")) if count]
-    return ", ".join(words)
+    return ", ".join(f"{count:,} {name}" for count, name in ((nans, "NaN"), (infs, "Inf")) if count)
 
 
 def _percent(part: float, whole: float) -> str:

@@ -277,13 +277,12 @@ class ComparedViews:
 
 
 def compared_views(
-    tree: StageTree, before: str, after: str, function: str, state: ViewState | None = None
+    tree: StageTree, before: str, after: str, function: str, state: ViewState
 ) -> ComparedViews:
     """Return what is drawn of a function, named as in the later stage, in two stages.
 
     Raises NotFoundError if a stage lacks the function or a node, or there is no path between two.
     """
-    chosen = state or ViewState()
     found = diff_stages(tree, before, after, function).functions
     diff = next((one for one in found if one.after == function and one.before), None)
     if diff is None:
@@ -292,9 +291,9 @@ def compared_views(
         raise NotFoundError(
             f"{function!r} is not compared node by node: only Relax functions with nodes are"
         )
-    if chosen.around is not None:
-        diff = diff_part(diff, chosen.around, chosen.steps, chosen.to)
-    drawn = place_diff(diff, expansion=chosen.choices)
+    if state.around is not None:
+        diff = diff_part(diff, state.around, state.steps, state.to)
+    drawn = place_diff(diff, expansion=state.choices)
     views = [
         _side_view(tree, stage, name, drawn.sides.sides[at], drawn.placed[at], drawn.changes[at])
         for at, (stage, name) in enumerate(((before, diff.before), (after, diff.after)))

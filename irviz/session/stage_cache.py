@@ -78,11 +78,10 @@ class kept_by_stage(Generic[_Arguments, _Found]):  # noqa: N801 - a decorator
     ) -> _Found:
         """Return the cached result, or compute it."""
         assert not named, "it is called by position"
-        kept = self._of_stage(stage)
+        kept: dict[object, _Found] = self._of_stage(stage)
         if arguments not in kept:
             kept[arguments] = self._find(stage, *arguments, **named)
-        found: _Found = kept[arguments]
-        return found
+        return kept[arguments]
 
 
 class Reading:

@@ -15,6 +15,7 @@ from irviz.session.session_encoding import EncodingError
 from irviz.session.session_file import decode_layers, encode_layers
 from irviz.session.stable_layout import compared_views
 from irviz.session.stage_cache import graph_of, tree_of
+from irviz.session.stage_view import ViewState
 from irviz.transforms.recording import record_passes
 
 pytestmark = pytest.mark.worker
@@ -129,7 +130,7 @@ def test_two_stages_are_compared_by_the_same_layers_without_weights_that_nothing
 
     spec = {"forward": {"x": nn.spec.Tensor((1, 4), "float32")}}
     session = Session(Unused().export_tvm(spec)[0], function="forward").apply("LegalizeOps")
-    views = compared_views(session.tree, "0", "1", "forward")
+    views = compared_views(session.tree, "0", "1", "forward", ViewState())
     for view in (views.before, views.after):
         assert view.where("unused.weight") is None
         assert view.part is None

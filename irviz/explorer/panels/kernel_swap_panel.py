@@ -174,24 +174,23 @@ class UpdatePanel(ui.Panel):
     def _show(self, state: State) -> None:
         """List what fits if the selected call calls a PrimFunc; nothing is tried yet."""
         node = selected_node(state)
-        self._name, self._found = node.callee if node is not None else "", self._offered(state)
+        self._name = node.callee if node is not None else ""
+        self._found = self._offered(state.stage.module)
         self._heading.value = f"<h3>Replace {escape(self._name)} everywhere</h3>"
         options = [("– a PrimFunc of the notebook –", ""), *((one, one) for one in self._found)]
         ui.offer(self._by, options, "")
         self._about.value = ""
         ui.show_if(self.widget, bool(self._found))
 
-    def _offered(self, state: State) -> dict[str, tirx.PrimFunc]:
+    def _offered(self, module: ir.IRModule) -> dict[str, tirx.PrimFunc]:
         """Return the notebook's PrimFuncs that fit, by name, each once."""
-        node, module = selected_node(state), state.stage.module
-        name = node.callee if node is not None else ""
-        old = function_named(module, name) if name else None
+        old = function_named(module, self._name) if self._name else None
         found: dict[str, tirx.PrimFunc] = {}
         if isinstance(old, tirx.PrimFunc):
             known = {_hash(old)}
             for variable, prim_func in _prim_funcs(self._variables()).items():
                 key = _hash(prim_func)
-                if key not in known and not update_obstacle(module, name, prim_func):
+                if key not in known and not update_obstacle(module, self._name, prim_func):
                     known.add(key)
                     found[variable] = prim_func
         return found

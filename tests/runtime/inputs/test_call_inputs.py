@@ -534,7 +534,7 @@ def test_shapes_numbers_and_tuples_are_given(shape):
         ("k", 1.5, "'k' is 1.5, the function wants int64: give a whole number"),
         ("k", True, "'k' is True, the function wants int64: give a whole number"),
         ("k", 2**63, "'k' is 9223372036854775808, the function wants int64: give a number from"),
-        ("k", [1, 2], "'k' is [1, 2], the function wants int64: give a number"),
+        ("k", [1, 2], "'k' is [1, 2], the function wants int64: give a whole number"),
         ("k", "one", "'k' is 'one', which is neither an array nor a keyword"),
         ("a", False, "'a' is False, the function wants float32: give a number"),
         ("b", 1, "'b' is 1, the function wants bool: give True or False"),
@@ -543,7 +543,7 @@ def test_shapes_numbers_and_tuples_are_given(shape):
             zeros(2, 4),
             "'t' is an array of shape (2, 4), the function wants Tuple[Tensor[(2, n",
         ),
-        ("t", [zeros(2, 4)], "'t' is 1 values, the function wants Tuple["),
+        ("t", [zeros(2, 4)], "'t' is a tuple of 1, the function wants Tuple["),
         ("t", [zeros(2, 5), (zeros(3), [7])], "'t[0]' has shape (2, 5), the function wants (2, n)"),
         (
             "t",

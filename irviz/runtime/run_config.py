@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irviz.errors import InputError, RunError, run_errors
 from irviz.limits import RUN_SECONDS
@@ -53,8 +53,16 @@ class RunConfig:
         """The machine, the target and the build; raise RunError or InputError for invalid ones."""
         recipe = BuildRecipe(self.build, self.database)
         recipe.check()
-        target = run_target(self.device, self.target, self.seconds if self.isolate else None)
-        return replace(target, recipe=recipe, fill=self.fill, is_confined=self.confine)
+        remote, target = parse_device(self.device), _json(self.target)
+        with run_errors(f"{self.target!r} is not a target"):
+            kind = architecture(target)
+        if remote is None and kind != architecture():
+            raise RunError(
+                f"{self.target!r} is for {kind}, and this machine is {architecture()}: give the "
+                "machine that it is for as device, or no target"
+            )
+        seconds = self.seconds if self.isolate else None
+        return RunTarget(remote, target, seconds, recipe, self.fill, self.confine)
 
     @property
     def clock(self) -> str:
@@ -120,10 +128,6 @@ class RunTarget:
     is_confined: bool = False
 
 
-LOCAL_TARGET = RunTarget()
-"""This machine, without a time limit."""
-
-
 def parse_device(device: str) -> RemoteAddress | None:
     """Parse a device; return None for this machine, and raise RunError if it is invalid.
 
@@ -142,22 +146,6 @@ def parse_device(device: str) -> RemoteAddress | None:
     if not 0 < port <= _MOST_PORT:
         raise RunError(f"{device!r} has port {port}: give one of 1 to {_MOST_PORT}")
     return RemoteAddress(found["host"].strip("[]"), port, found["key"] or "")
-
-
-def run_target(device: str = "", target: str = "", seconds: float | None = None) -> RunTarget:
-    """Parse a device and a target; raise RunError if one of them is invalid.
-
-    The target is JSON, or as in "llvm -mtriple=aarch64-linux-gnu -mcpu=…".
-    """
-    away, written = parse_device(device), _json(target)
-    with run_errors(f"{target!r} is not a target"):
-        kind = architecture(written)
-    if away is None and kind != architecture():
-        raise RunError(
-            f"{target!r} is for {kind}, and this machine is {architecture()}: give the machine "
-            "that it is for as device, or no target"
-        )
-    return RunTarget(away, written, seconds)
 
 
 def architecture(target: str = "llvm") -> str:

@@ -6,7 +6,7 @@ import contextlib
 import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from tvm import ir
@@ -19,7 +19,7 @@ from irviz.runtime.call_inputs import Cases
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_serialization import install_callees, unpack_module
 from irviz.runtime.rpc_vm import BuiltModule, remote_module
-from irviz.runtime.run_config import LOCAL_TARGET, RunTarget
+from irviz.runtime.run_config import RunTarget
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
 from irviz.worker import shared_arrays
 from irviz.worker.captured_output import captured_stderr, warnings_in
@@ -54,7 +54,7 @@ class CalledFunction:
 
     key: str
     function: str
-    where: RunTarget = LOCAL_TARGET
+    where: RunTarget = field(default_factory=RunTarget)
     written: tuple[int, ...] | None = None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irviz.transforms.passes.parameters import ParameterHint, ParameterKind
 
 _CORES = '{"kind": "llvm", "num-cores": 4}'  # tuning needs the number of cores
+_TUNERS = ("MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")
 
 PARAMETERS: Mapping[str, Mapping[str, ParameterHint]] = {
     "FP8ComputeLegalize": {"promote_dtype": ParameterHint(choices=("float32", "float16"))},
@@ -63,45 +64,29 @@ FOR_OPERATORS = frozenset(
 
 AROUND: Mapping[str, str] = {
     "DefaultGPUSchedule": "cuda",
-    "LowerTIRx": "llvm",
-    "MetaScheduleApplyDatabase": _CORES,
-    "MetaScheduleTuneIRMod": _CORES,
-    "MetaScheduleTuneTIR": _CORES,
-    "TilePrimitiveDispatch": "llvm",
-    "default": "llvm",
-    "default_build": "llvm",
+    **dict.fromkeys(_TUNERS, _CORES),
+    **dict.fromkeys(("LowerTIRx", "TilePrimitiveDispatch", "default", "default_build"), "llvm"),
 }
 """Passes and pipelines that need a target context, with a default where there is none."""
 
 AROUND_OBJECTS: Mapping[str, str] = {
     **AROUND,
-    "ApplyDefaultSchedule": "llvm",
-    "DispatchSampling": "llvm",
-    "DispatchSortScan": "llvm",
-    "_pipeline": "llvm",
+    **dict.fromkeys(
+        ("ApplyDefaultSchedule", "DispatchSampling", "DispatchSortScan", "_pipeline"), "llvm"
+    ),
 }
 """The same by the names of pass objects, of which the catalog does not have all.
 
 Every pipeline of TVM is called `_pipeline`.
 """
 
-ANNOTATED: Mapping[str, str] = {
-    "LowerIntrin": "llvm",
-    "LowerThreadAllreduce": "llvm",
-    "LowerWarpMemory": "llvm",
-    "MakePackedAPI": "llvm",
-    "SplitHostDevice": "llvm",
-}
+ANNOTATED: Mapping[str, str] = dict.fromkeys(
+    ("LowerIntrin", "LowerThreadAllreduce", "LowerWarpMemory", "MakePackedAPI", "SplitHostDevice"),
+    "llvm",
+)
 """Passes that need a target attribute on each PrimFunc, with a default target."""
 
-MEASURED = frozenset(
-    {
-        "MetaScheduleApplyDatabase",
-        "MetaScheduleTuneIRMod",
-        "MetaScheduleTuneTIR",
-        "static_shape_tuning",
-    }
-)
+MEASURED = frozenset({*_TUNERS, "static_shape_tuning"})
 """Passes that measure or read measurements, and give another module each time."""
 
 EVALUATES_CODE = frozenset({"FoldConstant", "RunCodegen"}) | MEASURED

@@ -134,6 +134,10 @@ def apply_transform(
             made = try_transform(stage.module, tried, seconds=seconds)
         if not made.is_deadly:  # any other failure may be the worker's: it lacks the user's target
             made = _applied(stage.module, transform)
+    return _made_from(stage, transform, new_id, made)
+
+
+def _made_from(stage: Stage, transform: Transform, new_id: str, made: TrialOutcome) -> Stage:
     return Stage(
         id=new_id,
         module=made.module or stage.module,
@@ -175,15 +179,7 @@ def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -
         try:
             stage = apply_transform(before, step.transform, new_id, isolate=isolate)
         except (TransformError, NotFoundError) as refusal:
-            stage = Stage(
-                id=new_id,
-                module=before.module,
-                parent=before.id,
-                transform=step.transform,
-                error=str(refusal),
-                constant_names=before.constant_names,
-                files=before.files,
-                made_from=before,
-            )
+            refused = TrialOutcome(str(refusal))
+            stage = _made_from(before, step.transform, new_id, refused)
         made.append(replace(stage, label=step.label))
     return made

@@ -16,13 +16,13 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import tvm
-import tvm_ffi
 from tvm import ir, relax, rpc
 from tvm.support import cc
 
 from irviz.errors import RunError, error_summary, run_errors
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.parameter_values import ShapeValue
+from irviz.ir.tir_statements import parts_of
 from irviz.model.runs.execution_trace import Array
 from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device, tvm_target
 from irviz.runtime.module_serialization import python_callees
@@ -183,13 +183,11 @@ def remote_module(
 
 def _check_callees(link: Connection, mod: ir.IRModule) -> None:
     """Raise RunError for a function that is called by name and not registered on the server."""
-    called: dict[str, None] = {}
-    for name in relax_functions(mod):
-        tvm_ffi.structural_walk(
-            mod[name], (relax.ExternFunc, lambda one: called.setdefault(str(one.global_symbol)))
-        )
+    functions = relax_functions(mod).values()
+    externs = (part for one in functions for part in parts_of(one, relax.ExternFunc))
     own = {gvar.name_hint for gvar in mod.functions}
-    for name in dict.fromkeys([*python_callees(mod), *(one for one in called if one not in own)]):
+    called = [name for one in externs if (name := str(one.global_symbol)) not in own]
+    for name in dict.fromkeys([*python_callees(mod), *called]):
         if not link.has(name):
             raise RunError(
                 f"{name!r} is not registered at {link.remote}, and Python functions cannot be "
@@ -271,7 +269,7 @@ class Connection:
     @property
     def is_known(self) -> bool:
         """Whether this connection is the one to use for its server."""
-        return _connections.get(self.remote) is self
+        return connections.get(self.remote) is self
 
     def has(self, name: str) -> bool:
         """Tell whether the server has a function of this name."""
@@ -296,7 +294,7 @@ class Connection:
         Releasing sends requests, so for a server that hangs it waits until the server answers.
         """
         if self.is_known:
-            del _connections[self.remote]
+            del connections[self.remote]
         if self.waiting is not None and self.waiting.is_alive():
             _hanging.append(self)
         else:
@@ -317,7 +315,8 @@ class Connection:
             ) from failure
 
 
-_connections: dict[RemoteAddress, Connection] = {}
+connections: dict[RemoteAddress, Connection] = {}
+"""A server serves others when its connection and all that was loaded there are gone."""
 _hanging: list[Connection] = []
 """Connections to servers that hang; releasing them would block all threads until they answer."""
 
@@ -336,7 +335,7 @@ def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
     The server gets a session timeout, because it serves one session at a time, and would be
     blocked forever by a function that does not end.
     """
-    known = _connections.get(remote)
+    known = connections.get(remote)
     needed = time.monotonic() + (seconds or 0.0)
     if known is not None and needed < known.until and known.answers():
         return known
@@ -347,13 +346,8 @@ def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
     report_progress(f"connecting to {remote}")
     life = 0.0 if seconds is None else seconds + _LIFE_SECONDS
     until = time.monotonic() + life if life else float("inf")
-    _connections[remote] = Connection(remote, _open_session(remote, life), until)
-    return _connections[remote]
-
-
-def forget_connections() -> None:
-    """Forget all connections; a server serves others when nothing that was loaded there is left."""
-    _connections.clear()
+    connections[remote] = Connection(remote, _open_session(remote, life), until)
+    return connections[remote]
 
 
 def _close_hanging() -> None:

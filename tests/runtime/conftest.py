@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from irviz.runtime.rpc_vm import forget_connections
+from irviz.runtime.rpc_vm import connections
 from irviz.worker import responses
 
 collect_ignore = ["servers.py"]  # no tests: what the tests share
@@ -63,7 +63,7 @@ def lasting_server(servers, tmp_path_factory):
 def server(lasting_server):
     """Yield a server with a key, for runs in this process, which nobody is connected to."""
     yield lasting_server
-    forget_connections()
+    connections.clear()
     gc.collect()  # what is left of a connection that failed
     if lasting_server.process is None:
         lasting_server.start()

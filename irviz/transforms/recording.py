@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-import tvm
 from tvm import ir
 from tvm_ffi import structural_equal
 
 from irviz.errors import StageError, TransformError
+from irviz.ir.function_graph import ConstantNames
 from irviz.loaders.models.imported_layers import known_layers
 from irviz.progress import Progress
 from irviz.transforms.export_python import PythonScript
@@ -28,7 +28,7 @@ from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
 from irviz.view.pass_times import PassTimes, TimedPass
 
-_NO_NAMES: Mapping[tvm.runtime.Tensor, str] = MappingProxyType({})
+_NO_NAMES: ConstantNames = MappingProxyType({})
 
 
 class Recording:
@@ -94,9 +94,7 @@ class Recording:
         passes = tuple(map(_timed, self.steps))
         return PassTimes(TimedPass("recording", 0.0, self.seconds, passes))
 
-    def stages(
-        self, constant_names: Mapping[tvm.runtime.Tensor, str] = _NO_NAMES
-    ) -> tuple[Stage, ...]:
+    def stages(self, constant_names: ConstantNames = _NO_NAMES) -> tuple[Stage, ...]:
         """Return the recorded modules as stages, with ids from "0", parents first.
 
         A module that does not derive from an earlier one is labelled like the first.
@@ -231,8 +229,6 @@ def stage_times(stages: Sequence[Stage]) -> PassTimes:
 
 # --- Stages of what was recorded -----------------------------------------------------------------
 
-
-ConstantNames = Mapping[tvm.runtime.Tensor, str]
 
 OUTSIDE = "outside of passes"
 """The label of a stage whose module was derived from another one, but not by a pass."""

@@ -22,6 +22,7 @@ from irviz.errors import InputError, RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.symbolic_shapes import nbytes
+from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import Node
 from irviz.runtime.kernel_cache import KernelError, can_be_kept, compiled, is_closed
 from irviz.units import first_names
@@ -118,7 +119,7 @@ def why_not_confined(mod: ir.IRModule, build: str = PLAIN) -> str:
     """
     targets: list[object] = []
     for function in mod.functions.values():
-        tvm_ffi.structural_walk(function, (tvm.target.Target, targets.append))
+        targets += parts_of(function, tvm.target.Target)
         targets += (
             [function.attrs["target"]] if function.attrs and "target" in function.attrs else []
         )
@@ -180,14 +181,12 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the PrimFuncs that call nothing by name, and that only Relax functions call."""
     own = {gvar: one for gvar, one in mod.functions.items() if isinstance(one, tirx.PrimFunc)}
-    named: set[str] = set()  # texts, which may be names that are called
-    for function in mod.functions.values():
-        tvm_ffi.structural_walk(function, (ir.StringImm, lambda one: named.add(str(one.value))))
+    texts = (text for one in mod.functions.values() for text in parts_of(one, ir.StringImm))
+    named = {str(text.value) for text in texts}  # which may be names that are called
     others = [gvar for gvar in own if not is_closed(own[gvar])]
     waiting, reached = list(others), set(others)
     while waiting:
-        callees: list[ir.GlobalVar] = []
-        tvm_ffi.structural_walk(own[waiting.pop()].body, (ir.GlobalVar, callees.append))
+        callees = parts_of(own[waiting.pop()].body, ir.GlobalVar)
         new = {one for one in callees if one in own} - reached
         reached |= new
         waiting += new

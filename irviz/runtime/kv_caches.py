@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import tvm
-import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.calls import callee_name
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.parameter_values import Cache, CacheArgument
 from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
+from irviz.ir.tir_statements import parts_of
 
 _CREATE_PAGED = "vm.builtin.paged_attention_kv_cache_create"
 _VIEW = "vm.builtin.attention_kv_cache_view"
@@ -141,16 +141,13 @@ def paged_layers(maker: relax.Function) -> int | None:
 
 def _calls(function: relax.Function, name: str) -> list[list[ir.Expr]]:
     """Return the arguments of all calls of a packed function, by an operator or not."""
-    found: list[list[ir.Expr]] = []
-
-    def visit(call: ir.Call) -> None:
-        parts = [call.op, *call.args]
-        for at, one in enumerate(parts[:2]):
-            if callee_name(one) == name:
-                found.append(parts[at + 1 :])
-
-    tvm_ffi.structural_walk(function.body, (ir.Call, visit))
-    return found
+    calls = ([call.op, *call.args] for call in parts_of(function.body, ir.Call))
+    return [
+        parts[at + 1 :]
+        for parts in calls
+        for at, one in enumerate(parts[:2])
+        if callee_name(one) == name
+    ]
 
 
 # --- Make the caches where a function runs, fill them, and describe them -------------------------

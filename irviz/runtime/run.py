@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import NamedTuple, TypeVar, get_args
 
-import tvm_ffi
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
@@ -19,7 +18,7 @@ from irviz.ir.module_functions import function_named
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
-from irviz.ir.tir_statements import walk_statements
+from irviz.ir.tir_statements import parts_of, walk_statements
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernel_cache
 from irviz.runtime.build_module import PLAIN
@@ -234,9 +233,7 @@ def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
     cache = cache_in(cases[0])
     if cache is None:
         return
-    kernels: list[ir.GlobalVar] = []
-    tvm_ffi.structural_walk(mod[cache.maker].body, (ir.GlobalVar, kernels.append))
-    for kernel in kernels:
+    for kernel in parts_of(mod[cache.maker].body, ir.GlobalVar):
         if isinstance(mod[kernel], tirx.PrimFunc) and (threads := gpu_threads(mod[kernel])):
             raise RunError(
                 f"{cache.maker!r} makes a cache that cannot be used on the CPU: the loops of "
@@ -290,7 +287,7 @@ def with_callees(mod: ir.IRModule, name: str) -> ir.IRModule:
         gvar = waiting.pop()
         if gvar not in found and isinstance(mod[gvar], tirx.PrimFunc):
             found[gvar] = mod[gvar]
-            tvm_ffi.structural_walk(mod[gvar].body, (ir.GlobalVar, waiting.append))
+            waiting += parts_of(mod[gvar].body, ir.GlobalVar)
     root = mod.get_global_var(name)  # private functions stay private
     return ir.IRModule({**found, root: found[root].with_attr("global_symbol", name)})
 

@@ -16,6 +16,7 @@ from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr import _update_type
 
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions, with_functions
+from irviz.ir.tir_statements import parts_of
 
 Step = Callable[[ir.IRModule], ir.IRModule]
 _LEAST_SIZE = 2
@@ -41,10 +42,7 @@ def without_branch_or_call(mod: ir.IRModule, function: str) -> Iterator[Step]:
 
 def count_stores(mod: ir.IRModule) -> int:
     """Return how many statements of PrimFuncs write to a buffer."""
-    stores: list[tirx.BufferStore] = []
-    for one in prim_funcs(mod).values():
-        tvm_ffi.structural_walk(one.body, (tirx.BufferStore, stores.append))
-    return len(stores)
+    return sum(len(parts_of(one.body, tirx.BufferStore)) for one in prim_funcs(mod).values())
 
 
 def keep_stores(mod: ir.IRModule, kept: Collection[int]) -> ir.IRModule:
@@ -75,7 +73,8 @@ def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
     def left(sequence: tirx.SeqStmt) -> ir.Stmt:
         parts = list(sequence.seq)
         for part in parts[::-1]:
-            own, written = Counter(_read_names(part)), _written_names(part)
+            own = Counter(_read_names(part))
+            written = [store.buffer.name for store in parts_of(part, tirx.BufferStore)]
             if written and not any(read[name] > own[name] for name in written):
                 parts.remove(part)
                 read.subtract(own)
@@ -86,22 +85,13 @@ def _without_unread(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
 def _read_names(part: object) -> list[str]:
     """Return the name of the buffer for each read; several buffers may share a name."""
-    names: list[str] = []
-    tvm_ffi.structural_walk(part, (ir.TensorLoad, lambda load: names.append(load.source.name)))
-    return names
-
-
-def _written_names(part: object) -> list[str]:
-    names: list[str] = []
-    tvm_ffi.structural_walk(part, (tirx.BufferStore, lambda to: names.append(to.buffer.name)))
-    return names
+    return [load.source.name for load in parts_of(part, ir.TensorLoad)]
 
 
 def with_smaller_sizes(mod: ir.IRModule) -> Iterator[Step]:
     """Yield the steps that reduce one size, and its multiples too where possible."""
-    sizes = set[int]()
-    for one in relax_functions(mod).values():
-        tvm_ffi.structural_walk(one, (tirx.IntImm, lambda number: sizes.add(int(number.value))))
+    functions = relax_functions(mod).values()
+    sizes = {int(number.value) for one in functions for number in parts_of(one, tirx.IntImm)}
     for size in sorted((one for one in sizes if one > 1), reverse=True):
         for least in (1, _LEAST_SIZE):
             if size > least:
@@ -158,10 +148,8 @@ def _with_sizes(mod: ir.IRModule, *, sizes: Mapping[int, int]) -> ir.IRModule:
     return s_tir.analysis.OOBChecker()(resized_mod)
 
 
-def _called_names(function: relax.Function) -> set[str]:
-    names = set[str]()
-    tvm_ffi.structural_walk(function, (ir.GlobalVar, lambda gvar: names.add(gvar.name_hint)))
-    return names
+def _called_names(function: ir.BaseFunc) -> set[str]:
+    return {gvar.name_hint for gvar in parts_of(function, ir.GlobalVar)}
 
 
 # --- Make a module of some of a function's bindings, with their other operands as parameters -----
@@ -235,17 +223,10 @@ def _with_callees(mod: ir.IRModule, gvar: ir.GlobalVar, function: relax.Function
     by_name = {one.name_hint: one for one in mod.functions}
     todo: list[ir.BaseFunc] = [function]
     while todo:
-        called = set[str]()
-
-        def look(expr: ir.Expr, called: set[str] = called) -> None:
-            if isinstance(expr, ir.GlobalVar):
-                called.add(expr.name_hint)
-            elif isinstance(expr, relax.ExternFunc):  # call_dps_packed calls PrimFuncs by name
-                called.add(expr.global_symbol)
-
-        relax.analysis.post_order_visit(todo.pop(), look)
-        for one in (by_name[name] for name in called & by_name.keys()):
-            if one not in functions:
-                functions[one] = mod[one]
-                todo += [mod[one]] if isinstance(mod[one], relax.Function) else []
+        caller = todo.pop()
+        called = _called_names(caller)  # call_dps_packed calls PrimFuncs by name
+        called |= {str(one.global_symbol) for one in parts_of(caller, relax.ExternFunc)}
+        new = {by_name[name]: mod[name] for name in called & by_name.keys()}
+        todo += [one for name, one in new.items() if name not in functions]
+        functions = {**new, **functions}
     return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)

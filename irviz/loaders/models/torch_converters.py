@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,11 +37,11 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     made: dict[str, Convert] = {
         "amax.default": partial(_reduce, importer, relax.op.max),
         "amin.default": partial(_reduce, importer, relax.op.min),
-        "convert_element_type.default": partial(_as_type, importer),
+        "convert_element_type.default": partial(_operand, importer),
         "empty_strided.default": partial(_empty, importer),
         "complex.default": partial(_complex, importer),
-        "view_as_complex.default": lambda node: importer.env[node.args[0]],
-        "view_as_real.default": lambda node: importer.env[node.args[0]],
+        "view_as_complex.default": partial(_operand, importer),
+        "view_as_real.default": partial(_operand, importer),
         "clamp.default": partial(_clamp, importer),
         "cumsum.default": partial(_cumsum, importer),
         "div.Tensor_mode": partial(_div, importer),
@@ -51,7 +51,7 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
         "hypot.default": partial(_hypot, importer),
         "index_put.default": partial(_index_put, importer),
         "min.dim": partial(_min_dim, importer),
-        "scatter_add.default": partial(_scatter_add, importer),
+        "scatter_add.default": partial(_scatter_reduce, importer),
         "scatter_reduce.two": partial(_scatter_reduce, importer),
         "searchsorted.Tensor": partial(_searchsorted, importer),
         "var_mean.correction": partial(_var_mean, importer),
@@ -103,10 +103,9 @@ def _while_loop(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     return builder.emit(relax.Call(loop, operands))
 
 
-def _as_type(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import the cast that decompositions make."""
-    dtype = importer._convert_data_type(node.meta["val"].dtype)
-    return importer.block_builder.emit(relax.op.astype(importer.env[node.args[0]], dtype))
+def _operand(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
+    """Import what changes at most the dtype, which each result gets in the end."""
+    return importer.env[node.args[0]]
 
 
 def _empty(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
@@ -255,13 +254,11 @@ def _common_dtype(node: Node) -> torch.dtype | None:
     return torch.result_type(*plain) if len(plain) == 2 else None
 
 
-def _reduce(importer: ExportedProgramImporter, reduce: Any, node: Node) -> relax.Expr:
+def _reduce(importer: ExportedProgramImporter, op: Any, node: Node) -> relax.Expr:
     """Import `x.amax(dims, keepdim)`, which TVM's importer lacks."""
-    source, *rest = node.args
-    axes, keeps = (*rest, None, None)[:2]
-    return importer.block_builder.emit(
-        reduce(importer.env[source], list(axes or ()) or None, bool(keeps))
-    )
+    source, axes, keeps = (*node.args, None, False)[:3]
+    x = importer.env[source]
+    return importer.block_builder.emit(op(x, list(axes or ()) or None, bool(keeps)))
 
 
 def _cumsum(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
@@ -281,9 +278,9 @@ def _div(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     ops = {"floor": relax.op.floor_divide, "trunc": relax.op.divide}  # of integers it truncates
     if rounding not in ops or not (is_int or (rounding, type(divisor)) == ("floor", float)):
         return importer._div(node)
-    if isinstance(divisor, int | float):
-        return importer.block_builder.emit(ops[rounding](source, _constant(divisor, source)))
-    return importer.block_builder.emit(ops[rounding](source, importer.env[divisor]))
+    is_number = isinstance(divisor, int | float)
+    operand = _constant(divisor, source) if is_number else importer.env[divisor]
+    return importer.block_builder.emit(ops[rounding](source, operand))
 
 
 def _constant(number: float, like: relax.Expr) -> relax.Expr:
@@ -392,19 +389,13 @@ def _grid_sample(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
-def _scatter_add(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x.scatter_add(dim, index, source)`."""
-    x, axis, index, source = importer.retrieve_args(node)
-    return _scattered(importer, x, axis, index, source, "add")
-
-
 def _scatter_reduce(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `x.scatter_reduce(dim, index, source, reduce)`.
+    """Import `x.scatter_reduce(dim, index, source, reduce)`; without the last, as scatter_add.
 
     A mean is the sum over the count. Without the numbers of `x`, those that are replaced are first
     set to what changes nothing.
     """
-    x, axis, index, source, reduce = importer.retrieve_args(node)[:5]
+    x, axis, index, source, reduce = (*importer.retrieve_args(node), "sum")[:5]
     has_self = node.kwargs.get("include_self", True)
     emit, op = importer.block_builder.emit, relax.op
     scattered = partial(_scattered, importer)
@@ -454,7 +445,7 @@ def _index_put(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     if axes[-1] - axes[0] >= len(axes):
         raise ValueError("a dimension without an index is between those with one")
     found = [_not_negative(importer, indices[axis], sizes[axis]) for axis in axes]
-    shape = list(emit(_sum(found)).ty.shape)
+    shape = list(emit(reduce(op.add, found)).ty.shape)
     if axes[0] > 0:
         values = _moved(importer, values, axes[0], len(shape), len(others))
     stacked = [op.broadcast_to(op.astype(one, "int64"), shape) for one in found]
@@ -465,13 +456,6 @@ def _index_put(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     result = emit(op.scatter_nd(first, at, rows, reduction))
     back = [(axes + others).index(axis) for axis in range(len(sizes))]
     return emit(op.permute_dims(result, back)) if others else result
-
-
-def _sum(values: Sequence[relax.Expr]) -> relax.Expr:
-    total = values[0]
-    for one in values[1:]:
-        total = relax.op.add(total, one)
-    return total
 
 
 def _moved(

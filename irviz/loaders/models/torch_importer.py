@@ -355,7 +355,8 @@ class _Converter:
             parts = [emit(relax.TupleGetItem(converted, at)) for at in given]
             cast = [self._cast(*pair) for pair in zip(parts, wanted, strict=False)]
             return emit(relax.Tuple(cast))
-        if not isinstance(converted, relax.Var) or self._has_dtype(converted.ty, wanted):
+        type_ = getattr(converted, "ty", None)
+        if not isinstance(type_, relax.TensorType) or self._has_dtype(type_, wanted):
             return converted
         return emit(relax.op.astype(converted, self.importer._convert_data_type(wanted.dtype)))
 

@@ -32,6 +32,7 @@ from tvm import ir, tirx
 from tvm.support import cc
 
 from irviz.errors import RunError, run_errors
+from irviz.ir.tir_statements import parts_of
 from irviz.safe_files import open_private_folder, say_not_kept
 from irviz.worker.responses import report_progress
 
@@ -73,11 +74,7 @@ def is_closed(function: tirx.PrimFunc) -> bool:
     """Tell whether a PrimFunc calls nothing by name, neither functions nor what is registered."""
     if function.attrs and "target" in function.attrs:
         return False
-    found: list[object] = []
-    tvm_ffi.structural_walk(
-        function.body, [(ir.GlobalVar, found.append), (ir.StringImm, found.append)]
-    )
-    return not found
+    return not any(parts_of(function.body, kind) for kind in (ir.GlobalVar, ir.StringImm))
 
 
 def compiled(
@@ -187,7 +184,8 @@ def _built(
         found |= done
         report_progress(f"building kernels: {len(found)} of {len(units)}")
     if store is not None:
-        store.trim()
+        with contextlib.suppress(OSError):
+            store.trim()
     return found
 
 
@@ -250,9 +248,6 @@ def _in_parallel(
     work: Sequence[Callable[[], dict[str, Kernel]]], processors: int
 ) -> Iterable[dict[str, Kernel]]:
     """Yield the results of functions, which run at once, as they are ready."""
-    if len(work) == 1 or processors == 1:
-        yield from (one() for one in work)
-        return
     with ThreadPoolExecutor(processors) as pool:
         try:
             waiting = [pool.submit(one) for one in work]
@@ -353,17 +348,13 @@ class KernelStore:
                 raise OSError(f"{name} is not a file of this user of at most {most} bytes")
             return file.read(most)
 
-    def trim(self) -> None:
-        """Delete libraries until the folder is within its limit, the least recently used first."""
-        with contextlib.suppress(OSError):
-            self._trim()
-
     def clear(self) -> None:
         """Delete everything."""
         for name in self._files():
             self._delete(name)
 
-    def _trim(self) -> None:
+    def trim(self) -> None:
+        """Delete libraries until the folder is within its limit, the least recently used first."""
         found = self._files()
         libraries = {name: info for name, info in found.items() if _NAME.fullmatch(name)}
         for name, info in found.items():

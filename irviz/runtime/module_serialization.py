@@ -166,11 +166,6 @@ def python_callees(mod: ir.IRModule) -> dict[str, Callable[..., object]]:
     return found
 
 
-@lru_cache(maxsize=64)
-def _called(mod: ir.IRModule) -> tuple[str, ...]:
-    return called_names(mod)
-
-
 def called_names(mod: ir.IRModule) -> tuple[str, ...]:
     """Return the names that a module may call."""
     names: dict[str, None] = {}
@@ -183,6 +178,9 @@ def called_names(mod: ir.IRModule) -> tuple[str, ...]:
             ],
         )
     return tuple(names)
+
+
+_called = lru_cache(maxsize=64)(called_names)
 
 
 def pack_callees(callees: Mapping[str, Callable[..., object]]) -> dict[str, bytes]:

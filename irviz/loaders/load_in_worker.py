@@ -13,15 +13,8 @@ from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import FILE_SECONDS
 from irviz.loaders.file_limits import DRAWING_BYTES, DRAWING_SECONDS, FileError, memory_share
+from irviz.worker import supervisor
 from irviz.worker.sandbox import limited_memory
-from irviz.worker.supervisor import (
-    TRIES,
-    CancelledError,
-    CrashedError,
-    StartError,
-    TimedOutError,
-    Worker,
-)
 
 Result = TypeVar("Result")
 
@@ -29,11 +22,11 @@ Result = TypeVar("Result")
 class Reader(NamedTuple):
     """The worker that reads, and how many seconds of a file's time its start has taken."""
 
-    worker: Worker
+    worker: supervisor.Worker
     late: float = 0.0
 
 
-_USUAL = Reader(TRIES)
+_USUAL = Reader(supervisor.TRIES)
 reader: ContextVar[Reader] = ContextVar("reader", default=_USUAL)
 """Another one, where two files are opened at once."""
 
@@ -52,13 +45,13 @@ def read_in_worker(
     left = max(seconds - late, seconds / 2)
     try:
         return worker.call(read, *arguments, seconds=left, memory=memory)
-    except TimedOutError:
+    except supervisor.TimedOutError:
         reason = f"takes longer than {seconds:g} s to open and was stopped: give a smaller file"
-    except StartError as failure:
+    except supervisor.StartError as failure:
         reason = f"was not opened, as no process could be started to read it in ({failure})"
-    except CrashedError as failure:
+    except supervisor.CrashedError as failure:
         reason = f"was not opened: {failure}; write it again, or take another copy"
-    except CancelledError:
+    except supervisor.CancelledError:
         reason = "was not opened: it was cancelled"
     except MemoryError:
         reason = f"takes more than {memory:,} bytes of memory to open: give a smaller file"

@@ -18,13 +18,7 @@ from irviz.loaders.tvmscript.syntax_tree import (
     parse_tree,
     tvmscript_definitions,
 )
-from irviz.loaders.upgrade.upgrade import (
-    MEMORY_RATIO,
-    Upgraded,
-    mask_magics,
-    unified_diff,
-    upgrade_cells,
-)
+from irviz.loaders.upgrade import upgrade
 
 CELL = "the cell"
 """The cell's name in errors."""
@@ -40,7 +34,7 @@ def python_of_notebook(text: str, name: str) -> str:
     limit = TVMSCRIPT_LIMITS.characters
     if length > limit:
         raise LoadError(f"{name} has {length:,} characters of code: up to {limit:,} are read")
-    masked = [mask_magics(cell).removesuffix("\n") for cell in cells]
+    masked = [upgrade.mask_magics(cell).removesuffix("\n") for cell in cells]
     python = [cell for cell in masked if _is_python(cell)]
     if not any(cell.strip() for cell in python):
         raise LoadError(f"{name} has no cell of Python: give a notebook that defines modules")
@@ -82,24 +76,26 @@ class CellModules:
     """The modules of a cell by name, its upgraded text with the diff, and its definitions."""
 
     modules: Mapping[str, ir.IRModule]
-    upgraded: Upgraded
+    upgraded: upgrade.Upgraded
     diff: str
     script: CellDefinitions
 
 
 def read_cell(cell: str) -> CellModules:
     """Upgrade a cell and read its modules; raise LoadError if it has none or they are refused."""
-    with memory_for(len(cell), MEMORY_RATIO):
-        (upgraded,) = upgrade_cells([cell])
+    with memory_for(len(cell), upgrade.MEMORY_RATIO):
+        (upgraded,) = upgrade.upgrade_cells([cell])
         for note in upgraded.notes:
             if note.what == CELL:
                 raise LoadError(f"{CELL}, line {note.line}: {note.why}")
             if note.what.startswith("%%"):
                 raise LoadError(f"{CELL} starts with {note.what}: paste TVMScript alone")
-        script = tvmscript_definitions(mask_magics(upgraded.text), CELL)
+        script = tvmscript_definitions(upgrade.mask_magics(upgraded.text), CELL)
         if not script.names:
             raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
         modules = modules_of(script.text, CELL, script.imported)
-        found = CellModules(modules, upgraded, unified_diff(cell, upgraded.text, "cell"), script)
+        found = CellModules(
+            modules, upgraded, upgrade.unified_diff(cell, upgraded.text, "cell"), script
+        )
         check_result(found, len(cell))
         return found

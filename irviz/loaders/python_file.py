@@ -12,16 +12,9 @@ from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.loaded_model import Loaded
+from irviz.loaders.tvmscript import syntax_tree
 from irviz.loaders.tvmscript.allowed_names import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
-from irviz.loaders.tvmscript.syntax_tree import (
-    Definition,
-    RefusedError,
-    definitions,
-    line_range,
-    only_lines,
-    parse_tree,
-)
 from irviz.units import first_names
 
 _MAX_LISTED = 12
@@ -36,7 +29,7 @@ def from_python(text: str, file: str, which: str) -> Loaded:
     name has `#2` after it. Raises RefusedError for a part that is not TVMScript, and LoadError if
     the text defines no such module, or TVM cannot read it.
     """
-    tree = parse_tree(text, file)
+    tree = syntax_tree.parse_tree(text, file)
     lines = _choose(tree, file, which).lines
     try:
         return Loaded(_module(text, tree, file, which))
@@ -48,25 +41,27 @@ def from_python(text: str, file: str, which: str) -> Loaded:
 
         try:
             new = upgrade(text)
-        except RefusedError:
+        except syntax_tree.RefusedError:
             raise refusal from None
         if new.text == text:
             raise
         notes = tuple(f"{file}, {note}" for note in new.notes if note.line in lines)
         file = f"{file} in today's TVMScript"
-        return Loaded(_module(new.text, parse_tree(new.text, file), file, which), notes=notes)
+        return Loaded(
+            _module(new.text, syntax_tree.parse_tree(new.text, file), file, which), notes=notes
+        )
 
 
 def _module(text: str, tree: ast.Module, file: str, which: str) -> ir.IRModule:
     kept = {*_shared_lines(tree), *_choose(tree, file, which).lines}
-    (module,) = modules_of(only_lines(text, kept), file, imported_names(tree)).values()
+    (module,) = modules_of(syntax_tree.only_lines(text, kept), file, imported_names(tree)).values()
     return module
 
 
-def _choose(tree: ast.Module, file: str, which: str) -> Definition:
+def _choose(tree: ast.Module, file: str, which: str) -> syntax_tree.Definition:
     """Return the definition with this name, or the only one; raise LoadError."""
-    found: dict[str, Definition] = {}
-    for one in definitions(tree):
+    found: dict[str, syntax_tree.Definition] = {}
+    for one in syntax_tree.definitions(tree):
         numbered = (one.name if at == 1 else f"{one.name}#{at}" for at in count(1))
         found[next(name for name in numbered if name not in found)] = one
     names = list(found)
@@ -96,4 +91,4 @@ def _shared_lines(tree: ast.Module) -> list[int]:
         and isinstance(node.value, ast.Call)
         and (node.targets[0].id == "metadata" or getattr(node.value.func, "id", "") == "TypeVar")
     ]
-    return [line for node in shared for line in line_range(node)]
+    return [line for node in shared for line in syntax_tree.line_range(node)]

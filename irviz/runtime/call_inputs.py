@@ -26,25 +26,9 @@ from irviz.ir.symbolic_shapes import (
     parameter_types,
     type_dims,
 )
-from irviz.runtime.argument_conversion import (
-    SIZE,
-    Array,
-    Rows,
-    as_argument,
-    check_sizes,
-    resolve_sizes,
-    row,
-    split_cases,
-)
-from irviz.runtime.kv_caches import (
-    CacheUse,
-    cache_use,
-    is_size,
-    paged_layers,
-    token_counts,
-    token_parameter,
-    total_lengths,
-)
+from irviz.model.runs.execution_trace import Array
+from irviz.runtime import argument_conversion as conversion
+from irviz.runtime import kv_caches
 from irviz.worker.shared_arrays import shared
 
 RANDOM: Final = "random"
@@ -245,7 +229,7 @@ class CallInputs:
 
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""
-        source, use = relax_function(mod, function), cache_use(mod, function)
+        source, use = relax_function(mod, function), kv_caches.cache_use(mod, function)
         named = self.inputs if isinstance(self.inputs, Mapping) else {}
         given = {one for one, value in named.items() if not isinstance(value, str)}
         if use is not None and use.parts.keys().isdisjoint(given | self.params.keys()):
@@ -272,13 +256,13 @@ class Cases:
             for all cases.
     """
 
-    columns: Sequence[Rows]
+    columns: Sequence[conversion.Rows]
 
     def __len__(self) -> int:
         return max(map(len, self.columns), default=1)
 
     def __getitem__(self, case: int) -> list[Argument]:
-        return [row(values, case if len(values) > 1 else 0) for values in self.columns]
+        return [conversion.row(values, case if len(values) > 1 else 0) for values in self.columns]
 
     def __iter__(self) -> Iterator[list[Argument]]:
         return map(self.__getitem__, range(len(self)))
@@ -298,7 +282,7 @@ class Plan:
     """
 
     types: Mapping[str, ir.Type]
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, conversion.Rows]
     words: Mapping[str, str]
     dims: Mapping[str, int]
     seed: int
@@ -343,7 +327,7 @@ class Plan:
             ]
         return self.with_values(rows)
 
-    def with_values(self, rows: Mapping[str, Rows]) -> Cases:
+    def with_values(self, rows: Mapping[str, conversion.Rows]) -> Cases:
         """Return the arguments of each case, of the values of all parameters."""
         cases = Cases([rows[name] for name in self.types])
         return cases if self.cache is None else self.cache.filled(cases, list(self.types))
@@ -368,24 +352,24 @@ def plan_inputs(
     given = _given(inputs, [name for name in wanted if name not in fixed])
     _check_names(wanted, fixed, given)
     generator_for("", seed)
-    check_sizes(sizes)
+    conversion.check_sizes(sizes)
     words = {n: value for n, value in given.items() if isinstance(value, str) and value in WORDS}
     values = {
-        name: as_argument(name, value, wanted[name])
+        name: conversion.as_argument(name, value, wanted[name])
         for name, value in {**fixed, **given}.items()
         if name not in words
     }
     rows = {
-        name: split_cases(value, wanted[name]) if name in given else [value]
+        name: conversion.split_cases(value, wanted[name]) if name in given else [value]
         for name, value in values.items()
     }
     _check_cases({name: len(rows[name]) for name in given if name in rows})
     first = {
         name: value
         for name, found in rows.items()
-        if not isinstance(value := row(found, 0), CacheArgument)
+        if not isinstance(value := conversion.row(found, 0), CacheArgument)
     }
-    dims = resolve_sizes(wanted, first, sizes)
+    dims = conversion.resolve_sizes(wanted, first, sizes)
     check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
 
@@ -471,7 +455,7 @@ class CachePlan:
     """
 
     function: str
-    use: CacheUse
+    use: kv_caches.CacheUse
     sizes: Mapping[str, Argument]
     label: str
     tokens: tuple[int, int]
@@ -512,7 +496,9 @@ class CachePlan:
         return Cases(columns)
 
 
-def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUse) -> Plan:
+def _plan_with_cache(
+    call: CallInputs, mod: ir.IRModule, name: str, use: kv_caches.CacheUse
+) -> Plan:
     """Plan the arguments of a function that takes a cache; raise InputError.
 
     Inputs may also be sizes of the cache's maker by its parameters' names, and values of the
@@ -549,7 +535,7 @@ def _plan_with_cache(call: CallInputs, mod: ir.IRModule, name: str, use: CacheUs
     plan = _with_totals(source, plan, ends)
     sequences = max(prompt[0], tokens[0])
     page, sizes = _maker_sizes(maker, sequences, ends[-1], {**call.sizes, **to_maker})
-    layers = paged_layers(maker)
+    layers = kv_caches.paged_layers(maker)
     label = "" if layers is None else f"of {layers} layers, with {page} tokens a page"
     rows = {**plan.rows, **{one: [part] * steps for one, part in made.items()}}
     cache = CachePlan(
@@ -570,10 +556,10 @@ def _plan_prefill(
 
     These have the same name and type in both, as weights have.
     """
-    source, use = relax_function(mod, name), cache_use(mod, name)
-    types, own = parameter_types(source), token_parameter(source)
+    source, use = relax_function(mod, name), kv_caches.cache_use(mod, name)
+    types, own = parameter_types(source), kv_caches.token_parameter(source)
     made = {} if use is None else {n: CacheArgument(part) for n, part in use.parts.items()}
-    apart = {token, own, *made, *given, *total_lengths(source)}
+    apart = {token, own, *made, *given, *kv_caches.total_lengths(source)}
     shared = [
         one
         for one, type_ in types.items()
@@ -596,18 +582,18 @@ def _plan_prefill(
 
 def _tokens(source: relax.Function, plan: Plan) -> tuple[str | None, tuple[int, int]]:
     """Return the parameter with the tokens, and the number of sequences and the tokens of each."""
-    name = token_parameter(source)
+    name = kv_caches.token_parameter(source)
     if name is None:
         return None, (1, 1)
     type_ = plan.types[name]
-    return name, token_counts(type_, static_shape(name, type_, plan.dims))
+    return name, kv_caches.token_counts(type_, static_shape(name, type_, plan.dims))
 
 
 def _with_totals(source: relax.Function, plan: Plan, lengths: Sequence[int]) -> Plan:
     """Return a plan whose lengths of the whole cache are these, by case, where none are given."""
     sizes = {
         name: dim_label(*(type_dims(plan.types[name]) or ()))
-        for name in total_lengths(source)
+        for name in kv_caches.total_lengths(source)
         if name in plan.words
     }
     return replace(
@@ -643,8 +629,8 @@ def _maker_sizes(
         for name, type_ in types.items()
         if isinstance(type_, relax.ShapeType)
     }
-    sizes = [name for name, type_ in types.items() if is_size(type_)]
-    inputs = {n: values.get(n, values.get(shapes.get(n, n), SIZE)) for n in sizes}
+    sizes = [name for name, type_ in types.items() if kv_caches.is_size(type_)]
+    inputs = {n: values.get(n, values.get(shapes.get(n, n), conversion.SIZE)) for n in sizes}
     inputs = {n: (v,) if n in shapes and isinstance(v, int) else v for n, v in inputs.items()}
     others = {name: CacheArgument() for name in types if name not in inputs}
     made = plan_inputs(maker, inputs, others).argument_lists()[0]

@@ -20,14 +20,7 @@ from tvm import ir, relax
 from irviz.errors import RunError, run_errors
 from irviz.ir.parameter_values import ShapeValue, shared_tensor, tensor_array
 from irviz.model.runs.execution_trace import Array
-from irviz.runtime.build_module import (
-    AS_IT_IS,
-    BuildRecipe,
-    build_prim_funcs,
-    build_relax,
-    release_constants,
-    why_not_confined,
-)
+from irviz.runtime import build_module
 from irviz.runtime.framework_functions import register_framework_functions
 from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_serialization import called_names
@@ -81,7 +74,7 @@ class LocalModule:
     @cached_property
     def functions(self) -> relax.VirtualMachine | tvm.runtime.Module:
         """The loaded functions; raises RunError."""
-        with _building(self.what):
+        with run_errors(f"{self.what} could not be built"):
             return self.load()
 
     @classmethod
@@ -91,7 +84,7 @@ class LocalModule:
         target: str,
         written: Sequence[int] | None,
         what: str = "the module",
-        recipe: BuildRecipe = AS_IT_IS,
+        recipe: build_module.BuildRecipe = build_module.AS_IT_IS,
         *,
         is_pooled: bool = True,
         is_confined: bool = False,
@@ -101,15 +94,15 @@ class LocalModule:
         With `is_pooled` the memory of one call is used again in the next. With `is_confined`
         nothing of the module is run here, and it is refused if building it would.
         """
-        with _building(what):
-            if is_confined and (reason := why_not_confined(mod, recipe.kind)):
+        with run_errors(f"{what} could not be built"):
+            if is_confined and (reason := build_module.why_not_confined(mod, recipe.kind)):
                 raise RunError(
                     f"{reason}, so it is not built for the sandbox: if you trust where the file "
                     "comes from, open it with trust=True, or go on with session.trust()"
                 )
             register_framework_functions(called_names(mod))
-            device, build = tvm.cpu(), build_relax if written is None else build_prim_funcs
-            goal = tvm_target(target)
+            build = build_module.build_relax if written is None else build_module.build_prim_funcs
+            device, goal = tvm.cpu(), tvm_target(target)
             chosen = mod if written is not None else recipe.optimised(mod, goal)
             module, symbols, constants, is_closed = build(chosen, goal)
             memory = None if is_pooled else "naive"
@@ -118,7 +111,7 @@ class LocalModule:
                 return relax.VirtualMachine(module, device, memory) if written is None else module
 
             made = cls(load, device, written, symbols, what)
-            weakref.finalize(made, release_constants, constants)
+            weakref.finalize(made, build_module.release_constants, constants)
         if is_closed or not is_confined:
             _ = made.functions
         return made
@@ -193,10 +186,6 @@ class LocalModule:
             for name, symbol in self.symbols.items():
                 words = words.replace(symbol, name)
             raise RunError(words) from failure.__cause__
-
-
-def _building(what: str) -> contextlib.AbstractContextManager[None]:
-    return run_errors(f"{what} could not be built")
 
 
 def tvm_target(target: str) -> tvm.target.Target:

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
-from irviz.ir.framework_calls import (
-    COMPLEX,
-    PREFIX,
-    REAL,
-    called_operator,
-    emitted_call,
-    written_arguments,
-)
+from irviz.ir import framework_calls
 from irviz.loaders.models.imported_layers import described
 
 if TYPE_CHECKING:
@@ -34,7 +27,7 @@ def opaque_call(
 
     Raises LoadError for a node without tensors, and for a size that is not known.
     """
-    value, name = node.meta.get("val"), f"{PREFIX}{node.target}"
+    value, name = node.meta.get("val"), f"{framework_calls.PREFIX}{node.target}"
     is_one = not isinstance(value, list | tuple)
     values = [value] if is_one else list(value)
     has_tensors = [hasattr(one, "dtype") for one in values if one is not None]
@@ -46,15 +39,17 @@ def opaque_call(
     for one in node.all_input_nodes:
         found = importer.env.get(one)
         if isinstance(found, relax.Expr):
-            letter = COMPLEX if is_complex(one.meta.get("val")) else REAL
+            letter = (
+                framework_calls.COMPLEX if is_complex(one.meta.get("val")) else framework_calls.REAL
+            )
             names[one] = f"{letter}{len(operands)}"
             operands.append(found)
         else:  # a number
             names[one] = repr(found)
-    is_known = called_operator(name) is not None
+    is_known = framework_calls.called_operator(name) is not None
     if is_known:
         try:
-            text = written_arguments(
+            text = framework_calls.written_arguments(
                 node.args, node.kwargs, lambda one: names[one] if hasattr(one, "meta") else ""
             )
         except ValueError as failure:
@@ -65,7 +60,7 @@ def opaque_call(
         raise _unknown_size(node)
     builder = importer.block_builder
     given = types[0] if is_one else types
-    return emitted_call(builder, name, operands, given, has_new_sizes=has_new_sizes)
+    return framework_calls.emitted_call(builder, name, operands, given, has_new_sizes=has_new_sizes)
 
 
 def _type(

@@ -14,16 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from irviz.gc_pause import gc_paused
+from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
-from irviz.loaders.tvmscript.allowed_names import (
-    DECORATORS,
-    FUNCTIONS,
-    MEANINGS,
-    METADATA,
-    TYPES,
-    imported_names,
-)
 from irviz.loaders.tvmscript.source_text import RESERVED, SourceText, TextScope, dotted, is_private
 from irviz.loaders.tvmscript.syntax_tree import (
     Definition,
@@ -73,7 +66,7 @@ def admit(
     with gc_paused():
         whole = SourceText(text, name)
         without = _without_imports(whole)
-        imported = {**(imported or {}), **imported_names(whole.tree)}
+        imported = {**(imported or {}), **allowed.imported_names(whole.tree)}
         if without != text or imported:
             whole = SourceText(without, name, imported)
         try:
@@ -113,7 +106,8 @@ def _check_import(node: ast.stmt, text: SourceText) -> None:
             return
         case ast.ImportFrom(module=module, names=names, level=0):
             if all(
-                (module, one.name, one.asname) in _IMPORTED or (module, one.name) in MEANINGS
+                (module, one.name, one.asname) in _IMPORTED
+                or (module, one.name) in allowed.MEANINGS
                 for one in names
             ):
                 return
@@ -217,7 +211,7 @@ def check_metadata(node: ast.Assign, text: SourceText) -> None:
     except (ValueError, RecursionError, LookupError, TypeError) as failure:
         raise text.refused(node, f"the metadata is not TVM's JSON: {failure}") from None
     if not is_plain:
-        wanted = " and ".join(sorted(METADATA))
+        wanted = " and ".join(sorted(allowed.METADATA))
         raise text.refused(node, f"these metadata are refused: only {wanted} are admitted")
     text.has_metadata = True
 
@@ -239,7 +233,7 @@ def _is_under_own_type(nodes: list[Any], kind: Any, values: Any) -> bool:
     """Tell whether values are an array under the name of their own type."""
     if (
         kind["type"] != "ffi.String"
-        or kind["data"] not in METADATA
+        or kind["data"] not in allowed.METADATA
         or values["type"] != "ffi.Array"
     ):
         return False
@@ -252,7 +246,7 @@ def _index(value: object) -> int:
     return value
 
 
-_TYPES = frozenset(f"R.{name}" for name in TYPES["R"]) | {"R.DTensor", "R.Prim"}
+_TYPES = frozenset(f"R.{name}" for name in allowed.TYPES["R"]) | {"R.DTensor", "R.Prim"}
 _OF_THE_VM = "__vmtir__"
 """The prefix of the functions that TVM makes for its virtual machine."""
 _NO_TARGET = "an assignment to this is refused: TVMScript assigns to names"
@@ -307,11 +301,13 @@ def _check_options(decorator: ast.Call, name: str, scope: TextScope) -> None:
     for option in decorator.keywords:
         match option:
             case ast.keyword(arg=known, value=ast.Constant(value=bool())) if (
-                known in DECORATORS[name]
+                known in allowed.DECORATORS[name]
             ):
                 pass
             case _:
-                options = ", ".join(f"{one}=True or False" for one in sorted(DECORATORS[name]))
+                options = ", ".join(
+                    f"{one}=True or False" for one in sorted(allowed.DECORATORS[name])
+                )
                 raise scope.text.refused(
                     option.value, f"this option of @{name} is refused: it may have {options}"
                 )
@@ -378,7 +374,7 @@ def _refuse_type(node: ast.expr, scope: TextScope) -> None:
     """Raise RefusedError if a variable would become a type, which could be called later."""
     parts: list[ast.expr] = []
     match node:
-        case ast.Attribute() if dotted(node)[0] in FUNCTIONS:
+        case ast.Attribute() if dotted(node)[0] in allowed.FUNCTIONS:
             raise scope.text.refused(node, "a type in a variable is refused: write it in full")
         case ast.Call() if _callee_name(node) in _TYPES:
             raise scope.text.refused(node, "a type in a variable is refused: write it in full")

@@ -9,17 +9,8 @@ from functools import cached_property
 from typing import Final
 
 import libcst as cst
+from libcst import metadata
 from libcst.helpers import get_full_name_for_node
-from libcst.metadata import (
-    Assignment,
-    CodeRange,
-    ExpressionContext,
-    ExpressionContextProvider,
-    ImportAssignment,
-    PositionProvider,
-    Scope,
-    ScopeProvider,
-)
 from libcst.metadata.scope_provider import BaseAssignment, ScopeVisitor
 
 from irviz.loaders.upgrade.renamed_symbols import SHORT, USUAL, moved
@@ -36,7 +27,9 @@ class DottedNames:
 
     def __init__(self, module: cst.Module) -> None:
         self._wrapper = cst.MetadataWrapper(module, unsafe_skip_copy=True)
-        self.scopes: Mapping[cst.CSTNode, Scope | None] = self._wrapper.resolve(LinearScopeProvider)
+        self.scopes: Mapping[cst.CSTNode, metadata.Scope | None] = self._wrapper.resolve(
+            LinearScopeProvider
+        )
         self._imports: dict[tuple[int, str], str] = {}
         for node in self.scopes:
             for name, full_name in _imported_names(node):
@@ -47,7 +40,7 @@ class DottedNames:
         self.imported = {
             each.name: self._imports[id(each.node), each.name]
             for each in self.outermost.assignments
-            if isinstance(each, ImportAssignment)
+            if isinstance(each, metadata.ImportAssignment)
         }
         self.aliases: dict[str, str] = {}
         for name, home in self.imported.items():
@@ -62,9 +55,9 @@ class DottedNames:
         return self._positions[node].start.line
 
     @cached_property
-    def _positions(self) -> Mapping[cst.CSTNode, CodeRange]:
+    def _positions(self) -> Mapping[cst.CSTNode, metadata.CodeRange]:
         """The places of all nodes: only notes need them, and they take a fifth of the time."""
-        return self._wrapper.resolve(PositionProvider)
+        return self._wrapper.resolve(metadata.PositionProvider)
 
     def root(self, node: cst.BaseExpression) -> str:
         """Return the full name of the first name in a dotted expression, or ""."""
@@ -79,7 +72,7 @@ class DottedNames:
             imports = (
                 self._imports[id(each.node), each.name]
                 for each in bound
-                if isinstance(each, ImportAssignment)
+                if isinstance(each, metadata.ImportAssignment)
             )
             self._roots[id(bound)] = min(imports, default="")
         return self._roots[id(bound)]
@@ -102,13 +95,13 @@ class DottedNames:
     def bound(self, node: cst.Name) -> bool:
         """Tell whether the text binds this name in the scope of its use."""
         # only the names of Python itself have another kind of assignment, and a single one
-        return isinstance(next(iter(self._assignments(node)), None), Assignment)
+        return isinstance(next(iter(self._assignments(node)), None), metadata.Assignment)
 
     def texts(self, node: cst.Name) -> list[str]:
         """Return the strings that the text assigns to a name, or nothing if anything else."""
         found = []
         for each in self._assignments(node):
-            text = self._texts.get(id(each.node)) if isinstance(each, Assignment) else None
+            text = self._texts.get(id(each.node)) if isinstance(each, metadata.Assignment) else None
             if text is None:
                 return []
             found.append(text)
@@ -273,7 +266,7 @@ def with_arg(args: Sequence[cst.Arg], new: cst.Arg) -> list[cst.Arg]:
 # well, and its parser ends the process when they are nested deeply. Neither is needed here.
 
 
-class LinearScopeProvider(ScopeProvider):
+class LinearScopeProvider(metadata.ScopeProvider):
     """Provides the scope of each node, with the assignments in it and without their uses."""
 
     def visit_Module(self, node: cst.Module) -> bool:
@@ -304,6 +297,6 @@ class _ScopeVisitor(ScopeVisitor):
         return True
 
     def visit_Name(self, node: cst.Name) -> None:
-        context = self.provider.get_metadata(ExpressionContextProvider, node, None)
-        if context == ExpressionContext.STORE:
+        context = self.provider.get_metadata(metadata.ExpressionContextProvider, node, None)
+        if context == metadata.ExpressionContext.STORE:
             self.scope.record_assignment(node.value, node)

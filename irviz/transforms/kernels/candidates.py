@@ -23,6 +23,7 @@ from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays, kernel_tolerance, largest_number
 from irviz.runtime.kernel_cache import compiled, is_closed
+from irviz.transforms.kernels import swap
 from irviz.transforms.kernels.library import (
     LibraryKernel,
     NoPrimFuncError,
@@ -40,16 +41,6 @@ from irviz.transforms.kernels.sample_calls import (
     with_small_sizes,
 )
 from irviz.transforms.kernels.signature import Signature, signature_of_call
-from irviz.transforms.kernels.swap import (
-    CallTarget,
-    CallTargetKind,
-    call_target,
-    call_targets,
-    dps_calls,
-    fits_any,
-    misfit,
-    signatures_of,
-)
 from irviz.worker.supervisor import TRIES, WorkerError
 
 # --- Compare functions with each other on sample inputs, in the worker ---------------------------
@@ -276,7 +267,7 @@ class Candidate:
     """A possible replacement of a callee, with a verdict and the reason for it."""
 
     name: str
-    kind: CallTargetKind
+    kind: swap.CallTargetKind
     verdict: Equivalence
     reason: str
 
@@ -308,19 +299,19 @@ def iter_candidates(
     Candidates of a recent call are cached and yielded once, as long as the same functions exist:
     users stepping through stages return to the same call.
     """
-    here = dps_calls(relax_function(mod, function)).get(node)
+    here = swap.dps_calls(relax_function(mod, function)).get(node)
     if here is None:
         return
-    targets, known = call_targets(mod), _known(mod, function, node)
+    targets, known = swap.call_targets(mod), _known(mod, function, node)
     if known and known[0][0] == targets:
         yield known[0][1]
         return
     others = {name: each for name, each in targets.items() if name != here.callee}
-    callee = call_target(mod, here.callee)
+    callee = swap.call_target(mod, here.callee)
     named = (
         callee.function.definition if callee and isinstance(callee.function, LibraryKernel) else ""
     )
-    reasons = {name: misfit(mod, here.call, name) for name in others}
+    reasons = {name: swap.misfit(mod, here.call, name) for name in others}
     findings = {
         name: EquivalenceResult(Equivalence.MISFIT, reason) if reason else _PENDING
         for name, reason in reasons.items()
@@ -328,7 +319,7 @@ def iter_candidates(
     fitting = [each for name, each in others.items() if not reasons[name]]
     if fitting:
         trial = _CallTrial(mod, here.call, here.callee)
-        is_late = [each for each in fitting if each.kind is CallTargetKind.DEFINITION]
+        is_late = [each for each in fitting if each.kind is swap.CallTargetKind.DEFINITION]
         for part in ([each for each in fitting if each not in is_late], is_late):
             yield _ordered(others, findings, named)
             findings |= trial.of(part)
@@ -338,7 +329,7 @@ def iter_candidates(
 
 
 @lru_cache(maxsize=_MOST_CALLS)
-def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, ...]]]:
+def _known(*_: object) -> list[tuple[Mapping[str, swap.CallTarget], tuple[Candidate, ...]]]:
     """Return a list for a call's candidates, and for the functions that they were chosen from."""
     return []
 
@@ -346,9 +337,9 @@ def _known(*_: object) -> list[tuple[Mapping[str, CallTarget], tuple[Candidate, 
 def equivalence(mod: ir.IRModule, name: str, prim_func: tirx.PrimFunc) -> EquivalenceResult:
     """Compare a PrimFunc with that of this name in the module, on the shapes of its first call."""
     for function in relax_functions(mod).values():
-        for found in dps_calls(function).values():
+        for found in swap.dps_calls(function).values():
             if found.callee == name:
-                other = CallTarget("it", CallTargetKind.PRIM_FUNC, prim_func)
+                other = swap.CallTarget("it", swap.CallTargetKind.PRIM_FUNC, prim_func)
                 return _CallTrial(mod, found.call, name).of([other])["it"]
     return _untried(f"nothing calls {name!r} by call_tir or call_dps_packed")
 
@@ -363,7 +354,7 @@ class _CallTrial:
         self._call = call
         self._signatures: tuple[Signature, ...] = ()
         self._obstacle = ""
-        found = call_target(mod, callee)
+        found = swap.call_target(mod, callee)
         prim_func = prim_funcs(mod).get(callee)
         if found is None:
             is_there = function_named(mod, callee) is not None
@@ -377,11 +368,11 @@ class _CallTrial:
             self._obstacle = "no sizes were found for the symbolic dimensions"
         else:
             self._callee = found.function
-            fixed = signatures_of(prim_func, 0) if prim_func is not None else ()
+            fixed = swap.signatures_of(prim_func, 0) if prim_func is not None else ()
             kept = {dim for each in fixed for tensor in each.inputs for dim in tensor.dims}
             self._signatures = (own, with_small_sizes(own, kept))
 
-    def of(self, others: Iterable[CallTarget]) -> dict[str, EquivalenceResult]:
+    def of(self, others: Iterable[swap.CallTarget]) -> dict[str, EquivalenceResult]:
         """Return the results for these candidates, cached or new."""
         findings: dict[str, EquivalenceResult] = {}
         asked: dict[SampleSpec, dict[str, _Callable]] = {}
@@ -454,7 +445,7 @@ class _CallTrial:
 
 
 def _takes(function: _Callable, signature: Signature) -> bool:
-    return fits_any(signatures_of(function, len(signature.outputs)), signature)
+    return swap.fits_any(swap.signatures_of(function, len(signature.outputs)), signature)
 
 
 def _fingerprint(function: _Callable) -> Hashable:
@@ -469,13 +460,13 @@ def _runs(function: _Callable) -> Runnable:
 
 
 def _ordered(
-    others: Mapping[str, CallTarget], findings: Mapping[str, EquivalenceResult], first: str
+    others: Mapping[str, swap.CallTarget], findings: Mapping[str, EquivalenceResult], first: str
 ) -> tuple[Candidate, ...]:
     found = [
         Candidate(name, other.kind, findings[name].verdict, findings[name].reason)
         for name, other in others.items()
     ]
-    verdicts, kinds = list(Equivalence), list(CallTargetKind)
+    verdicts, kinds = list(Equivalence), list(swap.CallTargetKind)
 
     def order(one: Candidate) -> tuple[object, ...]:
         rank = 0 if one.computes_the_same else verdicts.index(one.verdict)

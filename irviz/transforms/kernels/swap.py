@@ -26,17 +26,8 @@ from irviz.transforms.export_python import (
     source_of,
     tvmscript_source,
 )
+from irviz.transforms.kernels import library
 from irviz.transforms.kernels import signature as signatures
-from irviz.transforms.kernels.library import (
-    LibraryKernel,
-    NoPrimFuncError,
-    TEDefinition,
-    is_current,
-    kernels,
-    prim_func_for_call,
-)
-from irviz.transforms.kernels.library import definitions as te_definitions
-from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.transforms.stage import SavedAs, Transform
 
 _MOST_NAMES = 4
@@ -58,7 +49,7 @@ class CallTarget:
 
     name: str
     kind: CallTargetKind
-    function: tirx.PrimFunc | LibraryKernel | TEDefinition | None
+    function: tirx.PrimFunc | library.LibraryKernel | library.TEDefinition | None
 
 
 @dataclass(frozen=True)
@@ -89,10 +80,10 @@ def call_target(mod: ir.IRModule, name: str) -> CallTarget | None:
     function = prim_funcs(mod).get(name)
     if function is not None:
         return CallTarget(name, CallTargetKind.PRIM_FUNC, function)
-    if name in kernels() and is_current(name):
-        return CallTarget(name, CallTargetKind.KERNEL, kernels()[name])
-    if name in te_definitions():
-        return CallTarget(name, CallTargetKind.DEFINITION, te_definitions()[name])
+    if name in library.kernels() and library.is_current(name):
+        return CallTarget(name, CallTargetKind.KERNEL, library.kernels()[name])
+    if name in library.definitions():
+        return CallTarget(name, CallTargetKind.DEFINITION, library.definitions()[name])
     if tvm.get_global_func(name, allow_missing=True) is not None:
         return CallTarget(name, CallTargetKind.REGISTERED, None)
     return None
@@ -109,7 +100,9 @@ def call_targets(mod: ir.IRModule) -> dict[str, CallTarget]:
         for function in relax_functions(mod).values()
         for call in dps_calls(function).values()
     }
-    names = dict.fromkeys([*prim_funcs(mod), *kernels(), *te_definitions(), *sorted(called)])
+    names = dict.fromkeys(
+        [*prim_funcs(mod), *library.kernels(), *library.definitions(), *sorted(called)]
+    )
     found = {name: call_target(mod, name) for name in names}
     targets = [target for target in found.values() if target is not None]
     kinds = list(CallTargetKind)
@@ -123,7 +116,7 @@ def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
         return "the call has arguments that are not tensors of known shape"
     chosen = call_target(mod, name)
     if chosen is None:
-        fitting = [k.name for k in kernels().values() if fits_any(k.signatures, found)]
+        fitting = [k.name for k in library.kernels().values() if fits_any(k.signatures, found)]
         some = ", ".join(map(repr, fitting[:_MOST_NAMES]))
         some += ", …" if len(fitting) > _MOST_NAMES else ""
         advice = f"of the library {some} would fit: name one of these, or" if some else "you can"
@@ -143,16 +136,16 @@ def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
             f"its signature is {wanted[0]} of {dtypes}, "
             f"and the call has {found} of {_dtypes(found)}"
         )
-    if isinstance(chosen.function, TEDefinition):
+    if isinstance(chosen.function, library.TEDefinition):
         try:
-            prim_func_for_call(chosen.function, call)
-        except NoPrimFuncError as failure:
+            library.prim_func_for_call(chosen.function, call)
+        except library.NoPrimFuncError as failure:
             return str(failure)
     return ""
 
 
 def signatures_of(
-    function: tirx.PrimFunc | LibraryKernel | TEDefinition, outputs: int
+    function: tirx.PrimFunc | library.LibraryKernel | library.TEDefinition, outputs: int
 ) -> tuple[signatures.Signature, ...]:
     """Return the signatures of a callee with this many outputs, none if it takes no buffers."""
     if not isinstance(function, tirx.PrimFunc):
@@ -245,9 +238,9 @@ class Swap(Transform):
             raise TransformError(self._not_called(there))
         changes = _Changes()
         definition = call_target(mod, self.replacement)
-        names: dict[Signature | None, str] = {}
+        names: dict[signatures.Signature | None, str] = {}
         for node, found in chosen.items():
-            signature = signature_of_call(found.call)
+            signature = signatures.signature_of_call(found.call)
             if signature not in names:
                 reason = misfit(mod, found.call, self.replacement)
                 if reason:
@@ -256,8 +249,8 @@ class Swap(Transform):
                         f"at {str(node)!r}: {reason}"
                     )
                 names[signature] = self.replacement
-                if definition is not None and isinstance(definition.function, TEDefinition):
-                    made = prim_func_for_call(definition.function, found.call)
+                if definition is not None and isinstance(definition.function, library.TEDefinition):
+                    made = library.prim_func_for_call(definition.function, found.call)
                     names[signature] = changes.add(mod, made, self.replacement)
             changes.calls[node] = (found, names[signature])
         return changes

@@ -20,7 +20,6 @@ from irviz.model.graph.graph import NodeId, NodeKind
 from irviz.transforms.kernels import candidates as candidates_module
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import (
-    CallTargetKind,
     Equivalence,
     candidates,
     compare_on_samples,
@@ -30,7 +29,7 @@ from irviz.transforms.kernels.library import create_prim_func
 from irviz.transforms.kernels.library import numpy_relu as relu
 from irviz.transforms.kernels.sample_calls import SampleSpec, with_small_sizes
 from irviz.transforms.kernels.signature import parse_signature
-from irviz.transforms.kernels.swap import Swap
+from irviz.transforms.kernels.swap import CallTargetKind, Swap
 from irviz.worker import supervisor
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("only_irvizs_kernels")]

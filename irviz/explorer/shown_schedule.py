@@ -11,8 +11,8 @@ from irviz.explorer.selected_node import location
 from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
 from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
 from irviz.ir import module_functions
+from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model import loop_nest
-from irviz.runtime.run import prim_func_sizes
 from irviz.session.measure_schedule import SIZE, ScheduleStages
 from irviz.session.stage_cache import nest_of
 from irviz.transforms.schedules import schedule_trace as traces
@@ -290,7 +290,7 @@ def steps_to_time(state: State) -> ScheduleStages | None:
     if not name:
         return None
     trace = shown_trace(state)
-    names = prim_func_sizes(state.stage.module, name)
+    names = symbolic_sizes(state.stage.module[name])
     sizes = tuple((one, state.step_sizes.get(one, SIZE)) for one in names)
     return ScheduleStages(
         (trace.base, *trace.stages), name, sizes, state.session.config_for(state.stage)

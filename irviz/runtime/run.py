@@ -17,10 +17,9 @@ from irviz.errors import CancelledRunError, InputError, RunError, error_summary
 from irviz.ir.module_functions import function_named
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types
-from irviz.ir.symbolic_shapes import symbolic_sizes as sizes_of
 from irviz.ir.tir_statements import parts_of, walk_statements
 from irviz.model.runs.run_result import RunResult
-from irviz.runtime import kernel_cache
+from irviz.runtime import kernel_cache, run_jobs
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.call_inputs import RANDOM, CallInputs, Cases, Inputs, plan_inputs
 from irviz.runtime.kernel_cache import say_if_none_are_kept
@@ -33,32 +32,10 @@ from irviz.runtime.module_serialization import (
     python_callees,
 )
 from irviz.runtime.run_config import RunConfig, RunTarget, check_limits
-from irviz.runtime.run_jobs import (
-    BUDGET,
-    ROUNDS,
-    CalledFunction,
-    Job,
-    ModuleOf,
-    Modules,
-    TimedCall,
-    UnknownModuleError,
-    run_job,
-    run_packed,
-    time_in_turn,
-)
 from irviz.runtime.trace_recorder import TraceRequest
-from irviz.worker import shared_arrays
+from irviz.worker import shared_arrays, supervisor
 from irviz.worker.responses import answer_type
 from irviz.worker.sandbox import default_memory_limit
-from irviz.worker.supervisor import (
-    RUNS,
-    TRIES,
-    CancelledError,
-    OnProgress,
-    StartError,
-    TimedOutError,
-    WorkerError,
-)
 
 __all__ = ["CallInputs", "Inputs", "RunConfig", "TraceRequest", "measure", "run"]
 
@@ -70,7 +47,7 @@ def run(
     *,
     trace: TraceRequest | None = None,
     config: RunConfig | None = None,
-    on_progress: OnProgress | None = None,
+    on_progress: supervisor.OnProgress | None = None,
 ) -> RunResult:
     """Build the module for `llvm` and call the function on a CPU, once per case.
 
@@ -109,8 +86,8 @@ def run(
         raise InputError(
             f"{function!r} takes a cache, which is made on this machine alone: run without device"
         )
-    job = Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
-    work = partial(run_job, job)
+    job = run_jobs.Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
+    work = partial(run_jobs.run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
     result = replace(result, is_confined=callee.where.is_confined)
     if is_prim:
@@ -126,10 +103,10 @@ def measure(
     *,
     case: int = 0,
     names: Sequence[str] = (),
-    rounds: int = ROUNDS,
-    seconds: float = BUDGET,
+    rounds: int = run_jobs.ROUNDS,
+    seconds: float = run_jobs.BUDGET,
     config: RunConfig | None = None,
-    on_progress: OnProgress | None = None,
+    on_progress: supervisor.OnProgress | None = None,
 ) -> list[tuple[float, ...]]:
     """Time a function in several modules alternately; return the seconds per round and module.
 
@@ -155,9 +132,9 @@ def measure(
         arguments = call.cases[case]
         if call.parameters:  # PrimFuncs with the same ones share arguments, which are sent once
             arguments = made.setdefault(call.parameters, arguments)
-        work.append(TimedCall(call.callee, arguments, name))
+        work.append(run_jobs.TimedCall(call.callee, arguments, name))
         by_key[call.callee.key] = call.module
-    timing = partial(time_in_turn, work, rounds=rounds, budget=seconds)
+    timing = partial(run_jobs.time_in_turn, work, rounds=rounds, budget=seconds)
     return perform(timing, by_key, function, config, on_progress)
 
 
@@ -170,7 +147,9 @@ def _prepare(
         return prim_func_call(mod, function, inputs, config.where)
     cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
     check_cache_maker(mod, cases)
-    return PreparedCall(CalledFunction(module_key(mod), function, config.where), mod, cases)
+    return PreparedCall(
+        run_jobs.CalledFunction(module_key(mod), function, config.where), mod, cases
+    )
 
 
 def _check_case(cases: int, case: int) -> None:
@@ -188,7 +167,7 @@ class PreparedCall(NamedTuple):
     may share their arguments.
     """
 
-    callee: CalledFunction
+    callee: run_jobs.CalledFunction
     module: ir.IRModule
     cases: Cases
     parameters: str = ""
@@ -201,7 +180,7 @@ def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarg
     random numbers. Raises InputError or TypeMismatchError for inputs that do not fit, and RunError
     for a function that is scheduled for a GPU.
     """
-    function = prim_func(mod, name)
+    function = mod[name]
     if threads := gpu_threads(function):
         raise RunError(
             f"{name!r} cannot be run on the CPU: its loops are bound to {', '.join(threads)} of a "
@@ -217,7 +196,7 @@ def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarg
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     key, written = f"{module_key(mod)}, {name}", written_parameters(function)
-    callee = CalledFunction(key, name, where, written)
+    callee = run_jobs.CalledFunction(key, name, where, written)
     return PreparedCall(callee, with_callees(mod, name), plan.argument_lists(), parameters)
 
 
@@ -240,20 +219,6 @@ def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
                 f"{kernel.name_hint!r} are bound to {', '.join(threads)} of a GPU. Export the "
                 "module again with target=Target('llvm') for the cache"
             )
-
-
-def prim_func(mod: ir.IRModule, name: str) -> tirx.PrimFunc:
-    """Return the PrimFunc of this name; raise InputError, listing the known names."""
-    there = {g.name_hint: f for g, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)}
-    if name not in there:
-        listed = ", ".join(map(repr, sorted(there))) or "none"
-        raise InputError(f"there is no PrimFunc {name!r}; there are {listed}")
-    return there[name]
-
-
-def prim_func_sizes(mod: ir.IRModule, name: str) -> tuple[str, ...]:
-    """Return the names of a PrimFunc's symbolic dimensions and integer parameters."""
-    return sizes_of(prim_func(mod, name))
 
 
 def own_inputs(function: tirx.PrimFunc, inputs: Inputs) -> Inputs:
@@ -305,7 +270,7 @@ _numbers = count()
 
 def forget_kernels() -> None:
     """Delete all compiled kernels: on disk, in memory, and in the workers."""
-    for worker in (RUNS, TRIES):
+    for worker in (supervisor.RUNS, supervisor.TRIES):
         worker.stop()
     kernel_cache.forget_kernels()
 
@@ -317,11 +282,11 @@ def module_key(_: ir.IRModule) -> str:
 
 
 def perform(
-    work: Callable[[ModuleOf], Callable[[], Result]],
+    work: Callable[[run_jobs.ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
-    on_progress: OnProgress | None,
+    on_progress: supervisor.OnProgress | None,
 ) -> Result:
     """Do work on modules by key, in the worker or in this process as the config says.
 
@@ -340,21 +305,19 @@ def perform(
 
 
 def _perform_in_worker(
-    work: Callable[[ModuleOf], Callable[[], Result]],
+    work: Callable[[run_jobs.ModuleOf], Callable[[], Result]],
     mods: Mapping[str, ir.IRModule],
     name: str,
     config: RunConfig,
-    on_progress: OnProgress | None,
+    on_progress: supervisor.OnProgress | None,
 ) -> Result:
     check_limits(config)
     memory = default_memory_limit() if config.memory is None else config.memory
-    since = RUNS.cancels
+    since, where = supervisor.RUNS.cancels, config.where
 
-    where = config.where
-
-    def ask(packed: bytes, modules: Modules) -> Result:
-        answer: Result = RUNS.call(  # type: ignore[assignment]
-            partial(run_packed, where=where),
+    def ask(packed: bytes, modules: run_jobs.Modules) -> Result:
+        answer: Result = supervisor.RUNS.call(  # type: ignore[assignment]
+            partial(run_jobs.run_packed, where=where),
             packed,
             modules,
             seconds=config.seconds,
@@ -372,7 +335,7 @@ def _perform_in_worker(
         packed = shared_arrays.dumps((work, pack_callees(callees)))
         try:
             return ask(packed, _pickled(mods) if not mods.keys() <= _sent.keys() else {})
-        except UnknownModuleError:
+        except run_jobs.UnknownModuleError:
             return ask(packed, _pickled(mods))
         except shared_arrays.UnsharedError:  # a system that hides the memory of processes
             packed = shared_arrays.dumps((work, pack_callees(callees)), whole=True)
@@ -382,16 +345,16 @@ def _perform_in_worker(
     except MemoryError:
         most = "there is" if memory is None else f"the {_size(memory)} that it may take"
         raise RunError(
-            f"{name!r} needs more memory than {most}{_while(RUNS.doing)}: give it more with "
-            "memory=…, in bytes, or smaller inputs"
+            f"{name!r} needs more memory than {most}{_while(supervisor.RUNS.doing)}: give it more "
+            "with memory=…, in bytes, or smaller inputs"
         ) from None
-    except WorkerError as failure:
-        if not isinstance(failure, StartError):
-            RUNS.start()
+    except supervisor.WorkerError as failure:
+        if not isinstance(failure, supervisor.StartError):
+            supervisor.RUNS.start()
         raise _run_error(failure, name) from None
     except Exception as failure:  # pickling and unpickling may raise anything
         raise RunError(
-            f"{name!r} cannot be run{_while(RUNS.doing)}: {error_summary(failure)}"
+            f"{name!r} cannot be run{_while(supervisor.RUNS.doing)}: {error_summary(failure)}"
         ) from failure
 
 
@@ -401,14 +364,14 @@ def _pickled(mods: Mapping[str, ir.IRModule], *, whole: bool = False) -> dict[st
     return {key: pack_module(mod, whole=whole) for key, mod in mods.items()}
 
 
-def _run_error(failure: WorkerError, name: str) -> RunError:
+def _run_error(failure: supervisor.WorkerError, name: str) -> RunError:
     """Return the error for a run without an answer."""
     doing = _while(failure.doing)
-    if isinstance(failure, CancelledError):
+    if isinstance(failure, supervisor.CancelledError):
         return CancelledRunError(f"{name!r} was cancelled{doing}")
-    if isinstance(failure, TimedOutError):
+    if isinstance(failure, supervisor.TimedOutError):
         advice = "It may never end; give it more with seconds=…"
-    elif isinstance(failure, StartError):
+    elif isinstance(failure, supervisor.StartError):
         advice = "Try again, or run it in this process with isolate=False"
     elif failure.doing.startswith("building"):
         advice = (

@@ -24,9 +24,9 @@ from tvm.script import tirx as T
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.errors import CancelledRunError, InputError, RunError
-from irviz.runtime import run as run_in_worker
 from irviz.session.session import Session
 from irviz.transforms.kernels import library
+from irviz.worker import supervisor
 from irviz.worker.supervisor import RUNS, Worker
 from irviz.worker.worker_main import load_tvm
 
@@ -138,7 +138,7 @@ def inject(monkeypatch, tmp_path, point, fault):
             load_tvm()
 
         seconds = START_SECONDS if fault is endless else 60
-        monkeypatch.setattr(run_in_worker, "RUNS", Worker(prepare, start_seconds=seconds))
+        monkeypatch.setattr(supervisor, "RUNS", Worker(prepare, start_seconds=seconds))
     elif point == "transfer":
         tvm.register_global_func(NAME, Unpacked(fault), override=True)
     elif point == "run":
@@ -216,8 +216,8 @@ def _all_lives_on(session, wanted, monkeypatch, tmp_path):
         assert stage is one
         assert stage.module is module
         assert tvm.ir.save_json(module) == text
-    if run_in_worker.RUNS is not RUNS:
-        run_in_worker.RUNS.stop()
+    if supervisor.RUNS is not RUNS:
+        supervisor.RUNS.stop()
     assert len(processes()) == len(before)
     assert not list(tmp_path.glob("irviz-*"))
 

@@ -15,10 +15,11 @@ from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import CancelledRunError, InputError, RunError
 from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.parameter_values import TypeMismatchError
+from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime import run_jobs
-from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, own_inputs, prim_func_sizes, run
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, own_inputs, run
 from irviz.transforms.schedules.schedule_step import schedule_step
 from irviz.transforms.schedules.schedule_trace import record_schedule
 from irviz.worker.supervisor import RUNS
@@ -164,11 +165,9 @@ def test_a_prim_func_takes_what_is_named_as_its_own():
 
 
 def test_symbolic_sizes_are_given_or_read_from_the_inputs():
-    assert prim_func_sizes(LINEAR, "linear0") == ("m", "n")
-    assert prim_func_sizes(MyModule, "mm_relu") == ()
-    assert prim_func_sizes(Odd, "shifted") == ("n",)
-    with pytest.raises(InputError, match="there is no PrimFunc 'main'; there are 'linear0'"):
-        prim_func_sizes(LINEAR, "main")
+    assert symbolic_sizes(LINEAR["linear0"]) == ("m", "n")
+    assert symbolic_sizes(MyModule["mm_relu"]) == ()
+    assert symbolic_sizes(Odd["shifted"]) == ("n",)
     assert call(LINEAR, "linear0").outputs[0].shape == (1, 1, 8)
     assert call(Odd, "narrow", sizes={"k": 3}).outputs[0].shape == (1, 3, 6)
     result = call(LINEAR, "linear0", sizes={"m": 6, "n": 3})
@@ -257,7 +256,7 @@ def test_too_little_memory_here_is_told(monkeypatch):
     def refuse(*_):
         raise MemoryError
 
-    monkeypatch.setattr("irviz.runtime.run.run_job", refuse)
+    monkeypatch.setattr("irviz.runtime.run_jobs.run_job", refuse)
     with pytest.raises(RunError, match="'count' needs more memory than there is"):
         run(Odd, "count", config=HERE)
 

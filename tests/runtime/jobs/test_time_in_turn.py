@@ -16,7 +16,6 @@ from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp import MODULES
 from irviz.errors import InputError, RunError
 from irviz.model.runs.timing_statistics import Measurement, Timing
-from irviz.runtime import run as running
 from irviz.runtime import run_jobs as measuring
 from irviz.runtime.run import CallInputs, RunConfig, measure
 from irviz.runtime.run_jobs import (
@@ -204,7 +203,7 @@ def test_the_very_same_arguments_are_copied_once(monkeypatch):
 def test_prim_funcs_with_the_same_parameters_get_the_very_same_arguments(monkeypatch):
     jobs = []
     kept = lambda found, *_, **__: partial(jobs.extend, found)  # noqa: E731
-    monkeypatch.setattr(running, "time_in_turn", kept)
+    monkeypatch.setattr(measuring, "time_in_turn", kept)
     measure([Once, EightTimes], "work", config=HERE)
     assert jobs[0].arguments is jobs[1].arguments
 
@@ -213,7 +212,7 @@ def test_too_little_memory_here_is_told(monkeypatch):
     def refuse(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(running, "time_in_turn", refuse)
+    monkeypatch.setattr(measuring, "time_in_turn", refuse)
     with pytest.raises(RunError, match="'work' needs more memory than there is"):
         measure([Once], "work", config=HERE)
 

@@ -257,50 +257,37 @@ _FREE = Access(reads=(), frees=(0,))
 _PRINT = Access(has_effect=True)
 _TO_HEAP = Access(reads=(), writes=(1,))
 
-ACCESSES: dict[str, Access] = {
-    **dict.fromkeys(STORAGES, _NEW),
-    **dict.fromkeys(KILLS, _FREE),
-    "relax.memory.view": VIEW,
-    "relax.memory.ensure_zero_offset": VIEW,
-    "relax.builtin.stop_lift_params": VIEW,
-    "vm.builtin.copy": VIEW,
-    "vm.builtin.ensure_zero_offset": VIEW,
-    "vm.builtin.reshape": VIEW,
-    "vm.builtin.tuple_getitem": VIEW,
-    "relax.expand_dims": _MAYBE_VIEW,
-    "relax.flatten": _MAYBE_VIEW,
-    "relax.hint_on_device": _MAYBE_VIEW,
-    "relax.reshape": _MAYBE_VIEW,
-    "relax.squeeze": _MAYBE_VIEW,
-    "relax.to_vdevice": _MAYBE_VIEW,
-    "vm.builtin.to_device": _MAYBE_VIEW,
-    "relax.print": _PRINT,
-    "relax.assert_op": _PRINT,
-    "vm.builtin.match_prim_value": _TO_HEAP,
-    "vm.builtin.match_shape": _TO_HEAP,
-    "relax.null_value": _NEW,
-    "relax.shape_of": _NEW,
-    "relax.tensor_to_shape": _NEW,
-    "vm.builtin.alloc_shape_heap": _NEW,
-    "vm.builtin.check_func_info": _NEW,
-    "vm.builtin.check_prim_value_info": _NEW,
-    "vm.builtin.check_shape_info": _NEW,
-    "vm.builtin.check_string_info": _NEW,
-    "vm.builtin.check_tensor_info": _NEW,
-    "vm.builtin.check_tuple_info": _NEW,
-    "vm.builtin.null_value": _NEW,
-    "vm.builtin.shape_of": _NEW,
-    "vm.builtin.make_prim_value": _READS,
-    "vm.builtin.make_shape": _READS,
-    "vm.builtin.read_if_cond": _READS,
-    "vm.builtin.tensor_to_shape": _READS,
-    "relax.make_closure": _WRAPS,
-    "vm.builtin.make_closure": _WRAPS,
-    "vm.builtin.make_tuple": _WRAPS,
-    "relax.call_pure_packed": PURE_UNKNOWN,
-    "relax.call_py_func": PURE_UNKNOWN,
-    "relax.invoke_pure_closure": PURE_UNKNOWN,
-}
+_NAMES: Sequence[tuple[Access, str]] = (
+    (_NEW, " ".join(STORAGES)),
+    (_FREE, " ".join(KILLS)),
+    (
+        VIEW,
+        "relax.memory.view relax.memory.ensure_zero_offset relax.builtin.stop_lift_params "
+        "vm.builtin.copy vm.builtin.ensure_zero_offset vm.builtin.reshape vm.builtin.tuple_getitem",
+    ),
+    (
+        _MAYBE_VIEW,
+        "relax.expand_dims relax.flatten relax.hint_on_device relax.reshape relax.squeeze "
+        "relax.to_vdevice vm.builtin.to_device",
+    ),
+    (_PRINT, "relax.print relax.assert_op"),
+    (_TO_HEAP, "vm.builtin.match_prim_value vm.builtin.match_shape"),
+    (
+        _NEW,
+        "relax.null_value relax.shape_of relax.tensor_to_shape vm.builtin.alloc_shape_heap "
+        "vm.builtin.check_func_info vm.builtin.check_prim_value_info vm.builtin.check_shape_info "
+        "vm.builtin.check_string_info vm.builtin.check_tensor_info vm.builtin.check_tuple_info "
+        "vm.builtin.null_value vm.builtin.shape_of",
+    ),
+    (
+        _READS,
+        "vm.builtin.make_prim_value vm.builtin.make_shape vm.builtin.read_if_cond "
+        "vm.builtin.tensor_to_shape",
+    ),
+    (_WRAPS, "relax.make_closure vm.builtin.make_closure vm.builtin.make_tuple"),
+    (PURE_UNKNOWN, "relax.call_pure_packed relax.call_py_func relax.invoke_pure_closure"),
+)
+ACCESSES = {name: access for access, names in _NAMES for name in names.split()}
 """By the name of an operator, or of a function that is called by name, if not the default."""
 
 _TENSORS = frozenset((*PLANNED_TENSORS, "vm.builtin.alloc_tensor"))

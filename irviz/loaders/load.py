@@ -148,14 +148,12 @@ _SIGNATURES = {
     }.items()
 }
 _FOREIGN = {
-    ".pb": f"is a graph of TensorFlow: {_ONNX_BY_TF}",
-    ".pbtxt": f"is a graph of TensorFlow: {_ONNX_BY_TF}",
+    **dict.fromkeys((".pb", ".pbtxt"), f"is a graph of TensorFlow: {_ONNX_BY_TF}"),
     ".mlmodel": f"is a Core ML model: {_CONVERT}",
     ".mlir": _MLIR,
     ".nnef": f"is NNEF: {_CONVERT}",
     ".pdmodel": "is a Paddle model: convert it to ONNX with paddle2onnx",
-    ".prototxt": f"is a Caffe model: {_CONVERT}",
-    ".caffemodel": f"is a Caffe model: {_CONVERT}",
+    **dict.fromkeys((".prototxt", ".caffemodel"), f"is a Caffe model: {_CONVERT}"),
     **dict.fromkeys((".ll", ".bc", ".c", ".cu", ".ptx", ".cl", ".metal"), COMPILED),
 }
 """What is said of files that only their suffix tells apart."""

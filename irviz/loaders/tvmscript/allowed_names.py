@@ -243,9 +243,6 @@ _DTYPE = re.compile(
 TYPES = {
     "R": frozenset({"Any", "Callable", "Object", "Shape", "Tensor", "Tuple"}),
     "T": frozenset({"TensorMap", "bool", "boolean", "handle", "let", "void"}),
-    "I": frozenset[str](),
-    "Tx": frozenset[str](),
-    "Axis": frozenset[str](),
 }
 """The names that may occur without a call. TVM calls them without arguments."""
 
@@ -331,7 +328,7 @@ def may_call(root: str, path: str) -> bool:
 
 def may_reference(root: str, path: str) -> bool:
     """Tell whether a text may use `path` without calling it, as annotations do."""
-    return path in TYPES[root] or _is_dtype(root, path)
+    return path in TYPES.get(root, ()) or _is_dtype(root, path)
 
 
 def keeps_arguments(root: str, path: str) -> bool:

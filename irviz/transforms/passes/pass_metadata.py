@@ -43,23 +43,13 @@ PARAMETERS: Mapping[str, Mapping[str, ParameterHint]] = {
 NO_ENTRY = frozenset({"VMBuiltinLower"})
 """Passes that TVM declares deprecated; they have successors under other names."""
 
-FOR_OPERATORS = frozenset(
-    {
-        "AdjustMatmulOrder",
-        "CombineParallelMatmul",
-        "ConvertLayout",
-        "DecomposeOpsForInference",
-        "DecomposeOpsForTraining",
-        "ExpandMatmulOfSum",
-        "FastMathTransform",
-        "FoldBatchnormToConv2D",
-        "FuseTransposeMatmul",
-        "OptimizeLayoutTransform",
-        "RemoveRedundantReshape",
-        "ReorderPermuteDimsAfterConcat",
-        "ReorderTakeAfterMatmul",
-    }
-)
+_OPERATOR_PASSES = """
+    AdjustMatmulOrder CombineParallelMatmul ConvertLayout DecomposeOpsForInference
+    DecomposeOpsForTraining ExpandMatmulOfSum FastMathTransform FoldBatchnormToConv2D
+    FuseTransposeMatmul OptimizeLayoutTransform RemoveRedundantReshape ReorderPermuteDimsAfterConcat
+    ReorderTakeAfterMatmul
+"""
+FOR_OPERATORS = frozenset(_OPERATOR_PASSES.split())
 """Relax passes that rewrite particular operators."""
 
 AROUND: Mapping[str, str] = {

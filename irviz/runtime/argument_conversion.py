@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
@@ -154,7 +155,8 @@ def resolve_sizes(
     for name, value in values.items():
         check_argument(name, value, wanted[name], dims)
     by_name = {name: [*parameter_dims(name, type_)] for name, type_ in wanted.items()}
-    names = list(dict.fromkeys(name for d in by_name.values() for dim in d for name in _names(dim)))
+    all_dims = (dim for found in by_name.values() for dim in found)
+    names = list(dict.fromkeys(name for dim in all_dims for name in sorted(dim_names(dim))))
     for name, size in sizes.items():
         if dims.get(name, size) != size:
             raise InputError(
@@ -167,8 +169,10 @@ def resolve_sizes(
     made = [dim for name, d in by_name.items() if name not in values for dim in d]
     chosen = _filled(names, sized, dims, SIZE)
     if not _are_positive(made, chosen):
-        larger = _larger(names, sized, dims)
-        chosen = next((one for one in larger if _are_positive(made, one)), chosen)
+        sizes_tried = (SIZE << times for times in range(1, _MOST_DOUBLINGS + 1))
+        larger = (_filled(names, sized, dims, size) for size in sizes_tried)
+        with suppress(TypeMismatchError):  # the values allow none so large
+            chosen = next((one for one in larger if _are_positive(made, one)), chosen)
     for name, value in values.items():
         check_argument(name, value, wanted[name], chosen)
     return chosen
@@ -186,17 +190,6 @@ def _filled(
     return filled
 
 
-def _larger(
-    names: Sequence[str], sized: Sequence[_Sized], dims: Mapping[str, int]
-) -> Iterator[dict[str, int]]:
-    """Yield sizes with a default that doubles each time, as long as the values allow it."""
-    try:
-        for times in range(1, _MOST_DOUBLINGS + 1):
-            yield _filled(names, sized, dims, SIZE << times)
-    except TypeMismatchError:
-        return
-
-
 def _are_positive(made: Iterable[ir.Expr], dims: Mapping[str, int]) -> bool:
     return all(isinstance(dim, tirx.IntImm) or (evaluate_dim(dim, dims) or 0) > 0 for dim in made)
 
@@ -208,7 +201,7 @@ def _solve(sized: Sequence[_Sized], dims: dict[str, int]) -> None:
         is_new = False
         for name, shape, types in sized:
             for size, dim in zip(shape, types, strict=True):
-                unknown = [one for one in _names(dim) if one not in dims]
+                unknown = [*(dim_names(dim) - dims.keys())]
                 if len(unknown) != 1:
                     continue
                 found = solve_dim(dim, size, dims)
@@ -227,7 +220,3 @@ def _sized(name: str, value: Argument, type_: ir.Type) -> Iterator[_Sized]:
     wanted = type_dims(type_)
     if wanted is not None and isinstance(value, ShapeValue | np.ndarray):
         yield name, value.dims if isinstance(value, ShapeValue) else value.shape, wanted
-
-
-def _names(dim: ir.Expr) -> list[str]:
-    return sorted(dim_names(dim))

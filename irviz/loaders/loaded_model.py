@@ -27,7 +27,6 @@ class Loaded:
     """A module, with everything that was loaded with it.
 
     Attributes:
-        module: The module.
         params: Arrays for its parameters, by name.
         inputs: Arrays for the other parameters, by name, or None.
         function: The function to show first, or "" for the module's default.

@@ -37,11 +37,7 @@ PLAIN = "plain"
 class BuildRecipe:
     """How Relax functions are optimised before they are built; PrimFuncs are built as they are.
 
-    Attributes:
-        kind: "plain" for nothing; "default" for the operators and fusions of TVM's default pipeline
-            for CPUs; "dlight" for that with DLight's schedules for CPUs; "tuned" for that with the
-            schedules of a database.
-        database: The folder of MetaSchedule's database.
+    `RunConfig` says what the kinds and the database are.
     """
 
     kind: str = PLAIN

@@ -34,7 +34,9 @@ def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
     found = []
     for node, value in values.items():
         modules = (node.meta.get("nn_module_stack") or {}).values()
-        layer = layer_of_modules((name, _class_name(kind)) for name, kind in modules)
+        layer = layer_of_modules(
+            (name, str(getattr(kind, "__name__", kind))) for name, kind in modules
+        )
         found += [(layer, one) for one in _results(value) if node.op != "placeholder"]
     return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
 
@@ -224,10 +226,6 @@ def _results(value: Any) -> list[ir.Expr]:
     if isinstance(value, ir.Tuple):
         return [value, *_results(list(value.fields))]
     return [value] if isinstance(value, ir.Expr) else []
-
-
-def _class_name(kind: Any) -> str:
-    return kind if isinstance(kind, str) else str(getattr(kind, "__name__", ""))
 
 
 def _onnx_layer(node: onnx.NodeProto) -> Layer | None:

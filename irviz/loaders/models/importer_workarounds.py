@@ -13,13 +13,7 @@ from irviz.ir.module_functions import relax_functions
 
 @dataclass(frozen=True)
 class Trap:
-    """A kind of call that does not compute what was meant.
-
-    Attributes:
-        words: The defect, and the replacement.
-        applies: Whether a call is of this kind.
-        mended: The call that computes what was meant.
-    """
+    """A kind of call that does not compute what was meant, and the replacement, also in words."""
 
     words: str
     applies: Callable[[relax.Call], bool]

@@ -17,14 +17,7 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
-from irviz.ir.framework_calls import (
-    EVALUATOR,
-    ONNX_PREFIX,
-    REAL,
-    computed_by,
-    emitted_call,
-    written_arguments,
-)
+from irviz.ir import framework_calls
 from irviz.ir.parameter_values import shared_tensor
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import MAX_BYTES, FileError, brief, file_errors, file_size, one_line
@@ -114,7 +107,7 @@ def _imported(
     mod, notes = mend(mod)
     mod = with_source_lines(mod, written)
     if computed:
-        notes = (computed_note(computed, EVALUATOR), *notes)
+        notes = (computed_note(computed, framework_calls.EVALUATOR), *notes)
     if opaque:
         notes, variables = (opaque_note(opaque), *notes), {}
     return Loaded(*detach_weights(mod), notes=notes, layers=layers), variables
@@ -151,7 +144,7 @@ def watch(
         except MemoryError:
             raise
         except Exception as failure:  # the importer raises errors of any class
-            by = computed_by(_callee(node))
+            by = framework_calls.computed_by(_callee(node))
             if missing == "error":
                 reason = one_line(failure).rstrip(".")
                 raise UnsupportedOperatorError(
@@ -229,7 +222,7 @@ def _described(node: onnx.NodeProto) -> str:
 
 def _callee(node: onnx.NodeProto) -> str:
     is_own = node.domain in ("", "ai.onnx")
-    return f"{ONNX_PREFIX}{'' if is_own else f'{node.domain}.'}{node.op_type}"
+    return f"{framework_calls.ONNX_PREFIX}{'' if is_own else f'{node.domain}.'}{node.op_type}"
 
 
 def _opaque_call(
@@ -262,18 +255,19 @@ def _opaque_call(
     before = len(sizes)
     types = [_tensor_type(known[node.output[at]], sizes) for at in outputs]
     operands = [one for one in inputs if one is not None]
-    callee, names = _callee(node), (f"{REAL}{number}" for number in range(len(operands)))
-    if computed_by(callee):
+    names = (f"{framework_calls.REAL}{number}" for number in range(len(operands)))
+    callee = _callee(node)
+    if framework_calls.computed_by(callee):
         named = {one.name: get_attribute_value(one) for one in node.attribute}
         named |= {"opset": opset, "outputs": outputs}
         try:
-            text = written_arguments(
+            text = framework_calls.written_arguments(
                 inputs, named, lambda one: next(names) if isinstance(one, relax.Expr) else ""
             )
         except ValueError as failure:
             raise LoadError(f"{_described(node)} cannot be opaque: {failure}") from failure
         operands.append(ir.StringImm(text))
-    made = emitted_call(
+    made = framework_calls.emitted_call(
         importer.bb,
         callee,
         operands,
@@ -331,21 +325,21 @@ def _tensor_type(tensor: onnx.TypeProto.Tensor, sizes: dict[str, Any]) -> relax.
 class OnnxOrigin(Origin):
     """An ONNX model, which is read again in the worker.
 
-    Attributes:
-        file: The model's file or bytes.
-        variables: The names of the module's variables, by the names of the model's values.
+    `variables` are the names of the module's variables, by the names of the model's values.
     """
 
     file: OriginFile
     variables: Mapping[str, str]
-    name = EVALUATOR
+    name = framework_calls.EVALUATOR
     is_isolated = True
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Run the model; raise RunError if its file has been changed."""
         from onnx.reference import ReferenceEvaluator
 
-        model = read_model(self.file.read(), self.file.path)
+        model = _model(self.file.read())
+        _external_weights(model, self.file.path and self.file.path.parent, is_mapped=False)
+        model = inlined(model)
         weights = {tensor.name for tensor in model.graph.initializer}
         self._replace_weights(model, arguments)
         feeds = {
@@ -378,13 +372,6 @@ class OnnxOrigin(Origin):
 
 _AGAIN = "save it again with onnx.save(model, path)"
 NEEDED = "it needs ONNX: install irviz[onnx], as in pip install 'irviz[onnx]'"
-
-
-def read_model(content: bytes, path: Path | None) -> onnx.ModelProto:
-    """Return the model in an ONNX file with its external weights; raise LoadError for others."""
-    model = _model(content)
-    _external_weights(model, path and path.parent, is_mapped=False)
-    return inlined(model)
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -71,7 +71,8 @@ class Pt2Origin(Origin):
         if not budget and arguments.keys() <= names:
             return ProgramOrigin(program, {}, Returned.of(program)).run(arguments, 0)
         imported, _ = imported_program(program, "opaque")
-        return ProgramOrigin.of(imported).run(arguments, budget)
+        origin = ProgramOrigin(imported.program, imported.nodes, imported.returned)
+        return origin.run(arguments, budget)
 
     def value(self, outputs: Sequence[Array]) -> object:
         """Return outputs in dicts, lists and tuples as the program returns them."""

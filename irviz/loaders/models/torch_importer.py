@@ -79,8 +79,6 @@ class ImportedProgram:
     Attributes:
         program: The exported program, decomposed into the operators that the importer knows.
         nodes: The nodes of its graph, by the names of the module's variables.
-        layers: The layers that its bindings come from.
-        returned: The structure of what the program returns.
         opaque: Descriptions of the calls that nothing defines.
         computed: Descriptions of the calls that torch computes, as TVM lacks them.
         mended: Descriptions of the importer's errors that irviz corrected.
@@ -166,10 +164,8 @@ def _decomposed(
             {**torch.export.default_decompositions(), **others}
         )
     _drop_checks(decomposed)
-    inputs, outputs = (
-        decomposed.graph_signature.input_specs,
-        decomposed.graph_signature.output_specs,
-    )
+    signature = decomposed.graph_signature
+    inputs, outputs = signature.input_specs, signature.output_specs
     inputs[:] = [one for one in inputs if not _is_constant(one)]
     for spec in inputs:  # TVM makes constants without names of buffers
         if spec.persistent and decomposed.state_dict[spec.target].is_floating_point():
@@ -402,8 +398,7 @@ class DerivedSizes:
     def _processed(self, symbol: Any, known: dict[str, Any]) -> tuple[str, Any]:
         if self._is_derived(symbol):
             return "n_" + re.sub(r"\W+", "_", str(symbol)), None
-        name, size = self._process(symbol, known)
-        return name, size
+        return self._process(symbol, known)  # type: ignore[no-any-return]
 
     def cast_inputs(self) -> None:
         """Cast the inputs with such sizes."""

@@ -52,7 +52,7 @@ def from_module(
 
     if inputs is None:
         raise LoadError(
-            f"{_type_name(model)} is a PyTorch model, whose graph depends on inputs: {_EXAMPLES}"
+            f"{type(model).__name__} is a PyTorch model, whose graph depends on inputs: {_EXAMPLES}"
         )
     if isinstance(model, torch.fx.GraphModule):
         return _from_graph_module(model, inputs)
@@ -60,7 +60,7 @@ def from_module(
     with (
         quiet(),
         _evaluating(model),
-        load_errors(f"{_type_name(model)} cannot be exported by torch.export"),
+        load_errors(f"{type(model).__name__} cannot be exported by torch.export"),
     ):
         program = torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     return from_program(program, (positional, named), missing)
@@ -78,7 +78,8 @@ def from_program(
     mod, weights = detach_weights(imported.module)
     params = {name: array.copy() for name, array in weights.items()}  # the model may be trained on
     examples = _by_name(mod, params, inputs or program.example_inputs)
-    origin = None if imported.opaque else ProgramOrigin.of(imported)
+    parts = imported.program, imported.nodes, imported.returned
+    origin = None if imported.opaque else ProgramOrigin(*parts)
     notes, layers = notes_of(imported, written), {"main": imported.layers}
     return Loaded(mod, params, examples, notes=notes, origin=origin, layers=layers)
 
@@ -111,7 +112,7 @@ def _from_graph_module(model: torch.fx.GraphModule, inputs: Any) -> Loaded:
 
     examples = _in_order(inputs, [n.target for n in model.graph.nodes if n.op == "placeholder"])
     pairs = [_shape_and_dtype(example) for example in examples]
-    with quiet(), load_errors(f"{_type_name(model)} cannot be imported by TVM"):
+    with quiet(), load_errors(f"{type(model).__name__} cannot be imported by TVM"):
         mod = from_fx(model, pairs, keep_params_as_input=True, unwrap_unit_return_tuple=True)
     mod, params = detach_weights(mod)
     if any(_is_pair(example) for example in examples):
@@ -192,10 +193,6 @@ def _array(value: Any) -> Any:
     return as_pairs(value.detach()).cpu().numpy()
 
 
-def _type_name(model: torch.nn.Module) -> str:
-    return type(model).__name__
-
-
 @contextlib.contextmanager
 def _evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Switch a model to evaluation mode, and restore the mode of each part."""
@@ -238,10 +235,7 @@ def load_errors(failed: str) -> Iterator[None]:
 class ProgramOrigin(Origin):
     """A program in memory, whose weights may be replaced by arguments.
 
-    Attributes:
-        program: The program.
-        nodes: The nodes of its graph whose values are recorded, by the module's variables.
-        returned: The structure of what it returns.
+    `nodes` are those of its graph whose values are recorded, by the module's variables.
     """
 
     program: torch.export.ExportedProgram
@@ -249,11 +243,6 @@ class ProgramOrigin(Origin):
     returned: Returned
     name = "torch"
     is_isolated = False
-
-    @classmethod
-    def of(cls, imported: ImportedProgram) -> ProgramOrigin:
-        """Return an imported program."""
-        return cls(imported.program, imported.nodes, imported.returned)
 
     def run(self, arguments: Mapping[str, Array], budget: int) -> OriginRun:
         """Run the program's graph node by node; raise RunError, naming the node, if one fails."""
@@ -329,8 +318,4 @@ def _arrays(value: object) -> list[Array]:
     import torch
     from torch.utils import _pytree
 
-    tensors = (one for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor))
-    return [
-        (one.float() if one.dtype is torch.bfloat16 else as_pairs(one)).detach().cpu().numpy()
-        for one in tensors
-    ]
+    return [_array(one) for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]

@@ -551,9 +551,8 @@ def _compare_points(one: Values, two: Values) -> tuple[bool, str]:
         return False, ", ".join(words)
     if np.array_equal(*keys):
         return True, ""
-    return True, "in reverse order" if np.array_equal(
-        keys[0], keys[1][::-1]
-    ) else "in another order"
+    is_reversed = np.array_equal(keys[0], keys[1][::-1])
+    return True, "in reverse order" if is_reversed else "in another order"
 
 
 def _end(keys: Values) -> int:

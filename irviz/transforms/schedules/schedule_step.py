@@ -178,11 +178,8 @@ def _compiled(tree: ast.expr, names: list[str]) -> _Expression:
         case ast.BinOp(left=left, op=op, right=right):
             if type(op) not in _OPERATORS:
                 raise refused(tree, "an index map has no operators but + - * // and %")
-            compute, one, other = (
-                _OPERATORS[type(op)],
-                _compiled(left, names),
-                _compiled(right, names),
-            )
+            compute = _OPERATORS[type(op)]
+            one, other = _compiled(left, names), _compiled(right, names)
             return lambda known: compute(one(known), other(known))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _compiled(operand, names)

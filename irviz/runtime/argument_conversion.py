@@ -201,7 +201,7 @@ def _solve(sized: Sequence[_Sized], dims: dict[str, int]) -> None:
         is_new = False
         for name, shape, types in sized:
             for size, dim in zip(shape, types, strict=True):
-                unknown = [*(dim_names(dim) - dims.keys())]
+                unknown = sorted(dim_names(dim) - dims.keys())
                 if len(unknown) != 1:
                     continue
                 found = solve_dim(dim, size, dims)

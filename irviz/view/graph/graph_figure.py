@@ -30,6 +30,7 @@ from irviz.view.graph.layout import (
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
+    between_bars,
     draw_cluster,
     draw_cluster_title,
     draw_edge,
@@ -116,7 +117,7 @@ def _draw_nodes(
         group = draw_node(picture, node, rect, theme, overlay, beside.get(node.id, 0.0))
         _dim(group, is_pale=node.id in pale)
         if node.id in effects:
-            draw_effect_number(group, effects[node.id], rect, theme)
+            draw_effect_number(group, effects[node.id], between_bars(node, rect), theme)
         if mark and mark.is_flagged:
             draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
 

@@ -300,6 +300,12 @@ def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, the
     svg.add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
 
 
+def between_bars(node: Node, rect: Rect) -> Rect:
+    """Return the part of a node's rectangle between the bars that its shape may have."""
+    inset = _BAR if node_style(node).shape is NodeShape.BARRED_BOX else 0.0
+    return rect._replace(left=rect.left + inset, right=rect.right - inset)
+
+
 def _value_label_position(outlet: Point, outward: float) -> Point:
     return (outlet[0], outlet[1] + outward * (VALUE_HEIGHT / 2 + 1) + 4)
 

@@ -13,7 +13,7 @@ from tvm import ir, relax, tirx
 
 import irviz
 from irviz.ir.node_ids import definitions, identify
-from irviz.model.diff.diff_result import Aspect, NodeChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 
 BESIDE_THE_BINDING = {Aspect.BODY, Aspect.ORDER, Aspect.BLOCK, Aspect.PURITY}
 """What differs though the binding itself is equal."""
@@ -60,7 +60,7 @@ def _wrong_in(diff, before, after, names):
         if calls[0].callee == calls[1].callee and calls[0].resolution is not calls[1].resolution:
             aspects.discard(Aspect.CALLEE)  # DataflowUseInplaceCalls deletes functions in use
         is_same = (
-            node.change in (NodeChange.SAME, NodeChange.MOVED) or aspects <= BESIDE_THE_BINDING
+            node.change in (ChangeKind.SAME, ChangeKind.MOVED) or aspects <= BESIDE_THE_BINDING
         )
         if is_same is not _is_equal(one, two):
             yield node.before[0], node.after[0], node.change.value, list(map(str, node.differences))

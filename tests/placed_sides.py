@@ -2,14 +2,14 @@
 
 import math
 
-from irviz.model.diff.diff_result import Aspect, NodeChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.graph.graph import OUTPUT
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.side_by_side_layout import place_sides
 
-IN_PLACE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
+IN_PLACE = (ChangeKind.SAME, ChangeKind.CHANGED, ChangeKind.MOVED)
 
 
 def problems_of(diff, expansion=None):

@@ -15,7 +15,7 @@ from tvm import ir, s_tir, tirx
 from tvm.script import ir as I
 from tvm.script import tirx as T
 
-from irviz.model.diff.diff_result import LoopChange
+from irviz.model.diff.diff_result import ChangeKind
 from irviz.model.loop_nest import walk
 
 
@@ -350,7 +350,7 @@ def verdicts(diff, before, after):
         if not block.before or not block.after:
             continue
         one, two = names[0][block.before[-1]], names[1][block.after[-1]]
-        is_whole = block.change is not LoopChange.SPLIT or two in (one, f"{one}_update")
+        is_whole = block.change is not ChangeKind.SPLIT or two in (one, f"{one}_update")
         if is_whole and one in leaves[0] and two in leaves[1]:
             words = [*map(str, block.loops), *(each.what for each in block.differences)]
             said = not any(each in word for word in words for each in NOT_THE_SAME)

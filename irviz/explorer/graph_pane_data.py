@@ -24,8 +24,7 @@ from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import prim_funcs
 from irviz.model.diff.diff_result import (
     BlockDiff,
-    FunctionChange,
-    LoopChange,
+    ChangeKind,
     NodeDiff,
     node_summary,
 )
@@ -75,13 +74,13 @@ from irviz.view.theme import STYLES, NodeShape, get_theme, node_style
 
 
 _SIGNS = {
-    LoopChange.ADDED: "+",
-    LoopChange.REMOVED: "−",
-    LoopChange.FUSED: "⊃",
-    LoopChange.INLINED: "⊃",
-    LoopChange.SPLIT: "⊂",
-    LoopChange.MOVED: "↕",
-    LoopChange.REORDERED: "↕",
+    ChangeKind.ADDED: "+",
+    ChangeKind.REMOVED: "−",
+    ChangeKind.FUSED: "⊃",
+    ChangeKind.INLINED: "⊃",
+    ChangeKind.SPLIT: "⊂",
+    ChangeKind.MOVED: "↕",
+    ChangeKind.REORDERED: "↕",
 }
 """The sign of what became of a block; "~" for anything else."""
 
@@ -130,9 +129,9 @@ def _drawn_loops(state: State) -> LoopPicture:
     shown: schema.Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
     if diff is None:
         return LoopPicture(shown)
-    changed = [one for one in loops.blocks if one.change is not LoopChange.SAME] if loops else []
+    changed = [one for one in loops.blocks if one.change is not ChangeKind.SAME] if loops else []
     changes = tuple(_block_change(block, ids[0], ids[1]) for block in changed)
-    is_same = diff.change is FunctionChange.SAME
+    is_same = diff.change is ChangeKind.SAME
     return LoopPicture(shown, "the loops do not differ" if is_same else diff.summary, changes)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from irviz.explorer.state import FIRST, FunctionsKey, State, derived
 from irviz.explorer.viewer.schema import Heading, StageRow
 from irviz.ir.module_functions import drawable_functions
-from irviz.model.diff.diff_result import FunctionChange, FunctionDiff
+from irviz.model.diff.diff_result import ChangeKind, FunctionDiff
 from irviz.model.runs.run_result import Comparison, compare_runs
 from irviz.session.node_history import diff_beside
 from irviz.session.operation_limits import limited
@@ -268,7 +268,7 @@ _NOTHING = ("", 0)
 
 
 def _described(diff: FunctionDiff) -> tuple[str, int]:
-    if diff.change is FunctionChange.SAME:
+    if diff.change is ChangeKind.SAME:
         return _NOTHING
     changes = sum(1 for _ in diff.loops.changes) if diff.loops else len(diff.changed_nodes)
     others = shorten(

@@ -15,7 +15,7 @@ from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.tvmscript import source_words
-from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff
+from irviz.model.diff.diff_result import ChangeKind, FunctionDiff, NodeDiff
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, Region, RegionKind, grouped
 from irviz.model.graph.layers import layer_name
 from irviz.session.stable_layout import chain
@@ -43,23 +43,23 @@ class HistoryStep:
     diffs: tuple[NodeDiff, ...] = ()
 
     @property
-    def changes(self) -> tuple[NodeChange, ...]:
+    def changes(self) -> tuple[ChangeKind, ...]:
         """What the pass did: empty in the first stage, SAME if it left the nodes alone."""
         changes = dict.fromkeys(one.change for one in self.diffs)
         if len(changes) > 1:
-            changes.pop(NodeChange.SAME, None)
+            changes.pop(ChangeKind.SAME, None)
         return tuple(changes)
 
     @property
     def changed_nodes(self) -> tuple[NodeId, ...]:
         """The nodes that the pass changed; in the first stage, all of them."""
-        changed = nodes_of(one.after for one in self.diffs if one.change is not NodeChange.SAME)
+        changed = nodes_of(one.after for one in self.diffs if one.change is not ChangeKind.SAME)
         return tuple(one for one in self.nodes if one in changed) or self.nodes
 
     @property
     def is_changed(self) -> bool:
         """Whether the pass changed or renamed the nodes; true in the first stage."""
-        return self.changes != (NodeChange.SAME,) or bool(self._old_name)
+        return self.changes != (ChangeKind.SAME,) or bool(self._old_name)
 
     @property
     def words(self) -> str:
@@ -73,10 +73,10 @@ class HistoryStep:
         words = []
         for change in self.changes:
             nodes = nodes_of(one.before for one in self.diffs if one.change is change)
-            if change is NodeChange.REMOVED:
+            if change is ChangeKind.REMOVED:
                 words.append(f"gone: {', '.join(nodes)}" if self.nodes else "gone")
-            elif change not in (NodeChange.SAME, NodeChange.CHANGED):
-                is_one = len(nodes) < 2 or change is NodeChange.MOVED
+            elif change not in (ChangeKind.SAME, ChangeKind.CHANGED):
+                is_one = len(nodes) < 2 or change is ChangeKind.MOVED
                 words.append(change.value if is_one else f"{change.value}: {' + '.join(nodes)}")
         if self._old_name:
             words.append(f"renamed from {self._old_name}")
@@ -225,10 +225,10 @@ def _beside(
     """
     name = place.function
     if is_same_function(before, after, name):
-        return tuple(NodeDiff(NodeChange.SAME, (node,), (node,)) for node in place.nodes), name
+        return tuple(NodeDiff(ChangeKind.SAME, (node,), (node,)) for node in place.nodes), name
     found = diff_beside(before, after, name, is_before=is_before)
     if found is None:  # the function is gone, or new
-        change = NodeChange.ADDED if is_before else NodeChange.REMOVED
+        change = ChangeKind.ADDED if is_before else ChangeKind.REMOVED
         sides = ((), place.nodes) if is_before else (place.nodes, ())
         return (NodeDiff(change, *sides),), name
     diff, by_node = found
@@ -347,7 +347,7 @@ def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
         moved: dict[NodeId, tuple[NodeId, ...]] = {}
         for node, nodes in places.items():
             diffs = [one for each in nodes for one in by_node.get(each, ())]
-            if diffs and all(one.change is NodeChange.SAME for one in diffs):
+            if diffs and all(one.change is ChangeKind.SAME for one in diffs):
                 moved[node] = nodes_of(one.before for one in diffs)
             else:
                 found[node] = _Origin(after, function, nodes[0])

@@ -16,7 +16,7 @@ from tvm import relax
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import MOST_NODES
-from irviz.model.diff.diff_result import FunctionDiff, NodeChange, NodeDiff, diff_part
+from irviz.model.diff.diff_result import ChangeKind, FunctionDiff, NodeDiff, diff_part
 from irviz.model.diff.stage_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.visible_graph import VisibleGraph
@@ -167,7 +167,7 @@ def _node_diffs(before: Stage, after: Stage, function: str) -> Sequence[NodeDiff
     """Return what became of the nodes of a function, none where it became another one."""
     if before.module[function].same_as(after.module[function]):
         nodes = graph_of(before, function).nodes
-        return [NodeDiff(NodeChange.SAME, (node.id,), (node.id,)) for node in nodes]
+        return [NodeDiff(ChangeKind.SAME, (node.id,), (node.id,)) for node in nodes]
     found = diff_modules(before, after, function=function).functions
     pair = (function, function)
     return next((one.nodes for one in found if (one.before, one.after) == pair), ())
@@ -238,12 +238,12 @@ def _merged(
 ) -> NodeDiff:
     """Return what became of drawn nodes that show the nodes of these differences."""
     if not before or not after:
-        change = NodeChange.ADDED if after else NodeChange.REMOVED
+        change = ChangeKind.ADDED if after else ChangeKind.REMOVED
     elif len(before) == len(after) == 1:
-        is_same = all(diff.change is NodeChange.SAME for diff in diffs)
-        change = NodeChange.SAME if is_same else NodeChange.CHANGED
+        is_same = all(diff.change is ChangeKind.SAME for diff in diffs)
+        change = ChangeKind.SAME if is_same else ChangeKind.CHANGED
     else:
-        change = NodeChange.FUSED
+        change = ChangeKind.FUSED
     differences = diffs[0].differences if len(diffs) == 1 else ()
     return NodeDiff(change, tuple(before), tuple(after), differences=differences)
 

@@ -37,8 +37,8 @@ from irviz.model.diff.compare_functions import (
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
 from irviz.model.diff.diff_result import (
     Aspect,
+    ChangeKind,
     Difference,
-    FunctionChange,
     FunctionDiff,
     FunctionText,
     ModuleDiff,
@@ -242,7 +242,7 @@ def _relax_diff(
         *result_differences(comparison, (result_types[0], result_types[1])),
     )
     return FunctionDiff(
-        *pair, FunctionChange.SAME, differences=results, nodes=nodes, graphs=(before, after)
+        *pair, ChangeKind.SAME, differences=results, nodes=nodes, graphs=(before, after)
     )
 
 
@@ -250,7 +250,7 @@ def _plain_diff(
     before: Stage, after: Stage, pair: tuple[str, str], *, is_same_body: bool
 ) -> FunctionDiff:
     """Return the diff of a function that is not a Relax function on both sides."""
-    diff = FunctionDiff(*pair, FunctionChange.SAME)
+    diff = FunctionDiff(*pair, ChangeKind.SAME)
     if is_same_body:
         return diff
     diff = replace(diff, graphs=(_graph(before, pair[0]), _graph(after, pair[1])))
@@ -283,7 +283,7 @@ def _graph(stage: Stage, name: str) -> Graph | None:
 
 def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
     graph, nest = _graph(stage, name), nest_of(stage, name)
-    added, removed = FunctionChange.ADDED, FunctionChange.REMOVED
+    added, removed = ChangeKind.ADDED, ChangeKind.REMOVED
     if is_added:
         return FunctionDiff("", name, added, graphs=(None, graph), nests=(None, nest))
     return FunctionDiff(name, "", removed, graphs=(graph, None), nests=(nest, None))

@@ -11,13 +11,11 @@ from typing import NamedTuple
 from irviz.model.diff.diff_result import (
     Aspect,
     BlockDiff,
+    ChangeKind,
     Difference,
-    FunctionChange,
     FunctionDiff,
     FunctionText,
-    LoopChange,
     LoopNestDiff,
-    NodeChange,
     NodeDiff,
 )
 from irviz.model.graph.graph import NodeId, NodeKind
@@ -57,7 +55,7 @@ def diff_text(
     colour: bool,
 ) -> str:
     """Return the differences by function, with unchanged stretches folded."""
-    changed = [one for one in functions if one.change is not FunctionChange.SAME]
+    changed = [one for one in functions if one.change is not ChangeKind.SAME]
     if not changed and not differences:
         first, second = map(_printable, titles)
         return f"{first} and {second} do not differ{_names_only(texts)}\n"
@@ -67,10 +65,10 @@ def diff_text(
         mine, theirs = texts[0].get(one.before, _NO_TEXT), texts[1].get(one.after, _NO_TEXT)
         lines += [Line("#", ""), Line("#", _heading(one))]
         lines += _loop_lines(one.loops) if one.loops else ()
-        if one.change is FunctionChange.CHANGED:
+        if one.change is ChangeKind.CHANGED:
             lines += _folded(list(function_lines(one, mine, theirs)))
         else:
-            sign = "+" if one.change is FunctionChange.ADDED else "-"
+            sign = "+" if one.change is ChangeKind.ADDED else "-"
             lines += _signature(theirs if one.after else mine, sign)
     return "".join(f"{_written(line, colour)}\n" for line in lines)
 
@@ -171,7 +169,7 @@ def _constants(
     for one in diff.changed_nodes:
         has_line = any(node in before.nodes for node in one.before)
         has_line |= any(node in after.nodes for node in one.after)
-        if has_line or one.change is not NodeChange.CHANGED or graph is None:
+        if has_line or one.change is not ChangeKind.CHANGED or graph is None:
             continue
         for user in {
             edge.target: None for each in one.after for edge in graph.leaving.get(each, ())
@@ -186,9 +184,9 @@ def _pair(
     is_group = diff.change in _GROUPS
     remarks = [_remark(diff), *(constants.get(one, "") for one in diff.after)]
     remark = "; ".join(filter(None, remarks))
-    if diff.change is NodeChange.SAME and not remark:
+    if diff.change is ChangeKind.SAME and not remark:
         yield Line(" ", after)
-    elif diff.change in (NodeChange.SAME, NodeChange.MOVED) or before == after:
+    elif diff.change in (ChangeKind.SAME, ChangeKind.MOVED) or before == after:
         yield Line("~", after, remark)  # such as a callee's other body
     else:
         marks = ((), ()) if is_group else _marks(before, after)
@@ -196,11 +194,11 @@ def _pair(
         yield Line("+", after, remark, marks[1])
 
 
-_GROUPS = (NodeChange.FUSED, NodeChange.SPLIT, NodeChange.INLINED, NodeChange.FOLDED)
+_GROUPS = (ChangeKind.FUSED, ChangeKind.SPLIT, ChangeKind.INLINED, ChangeKind.FOLDED)
 
 
 def _single(sign: str, text: str, diff: NodeDiff | None) -> Line:
-    is_last = diff is not None and diff.change in (NodeChange.SPLIT, NodeChange.INLINED)
+    is_last = diff is not None and diff.change in (ChangeKind.SPLIT, ChangeKind.INLINED)
     return Line(sign, text, _remark(diff) if diff is not None and is_last else "")
 
 
@@ -214,7 +212,7 @@ def _remark(diff: NodeDiff) -> str:
         count = f"{len(diff.before)} → {len(diff.after)}"
         return f"{diff.change.value} {count}: {', '.join(diff.before)} → {', '.join(diff.after)}"
     words = "; ".join(map(str, diff.differences))
-    return f"moved: {words}" if diff.change is NodeChange.MOVED else words
+    return f"moved: {words}" if diff.change is ChangeKind.MOVED else words
 
 
 def _marks(before: str, after: str) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -268,10 +266,10 @@ def _heading(diff: FunctionDiff) -> str:
 def _loop_lines(diff: LoopNestDiff) -> Iterator[Line]:
     """Yield what became of changed blocks and buffers, one per line."""
     for block in diff.blocks:
-        if block.change is not LoopChange.SAME:
+        if block.change is not ChangeKind.SAME:
             yield Line("#", f"  block {block.name}: {block_words(block)}")
     for buffer in diff.buffers:
-        if buffer.change is not LoopChange.SAME:
+        if buffer.change is not ChangeKind.SAME:
             words = [str(each) for each in buffer.differences] or [buffer.change.value]
             yield Line("#", f"  buffer {buffer.after or buffer.before}: {'; '.join(words)}")
 
@@ -280,15 +278,15 @@ def block_words(block: BlockDiff) -> str:
     """Describe what became of a changed block and of the loops around it, in one line."""
     words = [f"loop {each}" for each in block.changed_loops]
     words += [_block_difference(each) for each in block.differences]
-    is_plain = block.change is LoopChange.CHANGED and words
+    is_plain = block.change is ChangeKind.CHANGED and words
     return "; ".join([*([] if is_plain else [_block_change(block)]), *words])
 
 
 _PREPOSITIONS = {
-    LoopChange.SPLIT: "into",
-    LoopChange.FUSED: "from",
-    LoopChange.ADDED: "around",
-    LoopChange.REMOVED: "around",
+    ChangeKind.SPLIT: "into",
+    ChangeKind.FUSED: "from",
+    ChangeKind.ADDED: "around",
+    ChangeKind.REMOVED: "around",
 }
 
 

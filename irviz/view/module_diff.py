@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_result import (
-    FunctionChange,
+    ChangeKind,
     FunctionDiff,
     FunctionText,
     ModuleDiff,
@@ -437,7 +437,7 @@ class Diff(ModuleDiff):
 def _one_sided(functions: Sequence[FunctionDiff]) -> tuple[str, ...]:
     """Return a line listing the functions that only one module has."""
     found = []
-    for change in (FunctionChange.ADDED, FunctionChange.REMOVED):
+    for change in (ChangeKind.ADDED, ChangeKind.REMOVED):
         names = [one.name for one in functions if one.change is change]
         if names:
             found.append(f"functions {change.value}: {', '.join(names[:_MOST_NAMED])}")

@@ -15,7 +15,7 @@ import irviz
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
-from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 from irviz.session import open_session, stage_cache
 from irviz.session.session import Session
 from irviz.transforms.stage import Stage
@@ -101,8 +101,8 @@ def told(one):
 def test_a_module_does_not_differ_from_itself(name):
     diff = irviz.diff(MODULES[name], MODULES[name])
     assert not diff
-    assert {one.change for one in diff.functions} == {FunctionChange.SAME}
-    assert {one.change for one in nodes_of(diff)} == {NodeChange.SAME}
+    assert {one.change for one in diff.functions} == {ChangeKind.SAME}
+    assert {one.change for one in nodes_of(diff)} == {ChangeKind.SAME}
 
 
 def test_one_changed_binding_is_the_only_difference():
@@ -110,7 +110,7 @@ def test_one_changed_binding_is_the_only_difference():
     diff = irviz.diff(MyModuleHighLevel, after)
     assert diff
     (node,) = next(one for one in diff.functions if one.name == "main").changed_nodes
-    assert (node.change, node.before, node.after) == (NodeChange.CHANGED, ("lv2",), ("lv2",))
+    assert (node.change, node.before, node.after) == (ChangeKind.CHANGED, ("lv2",), ("lv2",))
     assert list(map(str, node.differences)) == ["callee: relax.nn.relu → relax.nn.gelu"]
 
 
@@ -127,7 +127,7 @@ def test_operands_that_changed_places_are_told_whatever_the_name_of_the_result(n
     (node,) = (
         one
         for one in nodes_of(irviz.diff(module("lv", (0, 1)), module(name, (1, 0))))
-        if one.change is NodeChange.CHANGED
+        if one.change is ChangeKind.CHANGED
     )
     assert (node.before, node.after) == (("lv",), (name,))
     assert {one.aspect for one in node.differences} == {Aspect.OPERAND}
@@ -165,21 +165,21 @@ def test_a_lowered_operator_says_both_names():
 def test_a_fused_call_says_what_it_was_made_of():
     session = fused()
     assert changed(session.diff("2", "3")) == [
-        (NodeChange.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
-        (NodeChange.FUSED, ("lv3", "out"), ("gv",)),
+        (ChangeKind.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
+        (ChangeKind.FUSED, ("lv3", "out"), ("gv",)),
     ]
 
 
 def test_a_fused_prim_func_says_what_it_was_made_of_by_the_stages_between():
     session = fused().apply("FuseTIR")
     diff = session.diff("0", "4")
-    groups = [one for one in changed(diff) if one[0] is NodeChange.FUSED]
+    groups = [one for one in changed(diff) if one[0] is ChangeKind.FUSED]
     assert groups == [
-        (NodeChange.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
-        (NodeChange.FUSED, ("lv3", "out"), ("gv",)),
+        (ChangeKind.FUSED, ("lv0", "lv1", "lv2"), ("lv",)),
+        (ChangeKind.FUSED, ("lv3", "out"), ("gv",)),
     ]
-    back = [one for one in changed(session.diff("4", "0")) if one[0] is NodeChange.SPLIT]
-    assert back == [(NodeChange.SPLIT, two, one) for _, one, two in groups]
+    back = [one for one in changed(session.diff("4", "0")) if one[0] is ChangeKind.SPLIT]
+    assert back == [(ChangeKind.SPLIT, two, one) for _, one, two in groups]
 
 
 def parts(diff, function="main"):
@@ -235,7 +235,7 @@ def test_an_inlined_call_says_what_it_became():
     fused_module = fused().current.module
     inlined = relax.transform.InlinePrivateFunctions()(fused_module)
     session = Session.from_stages([Stage("0", fused_module), Stage("1", inlined, parent="0")])
-    found = [one for one in nodes_of(session.diff("0", "1")) if one.change is NodeChange.INLINED]
+    found = [one for one in nodes_of(session.diff("0", "1")) if one.change is ChangeKind.INLINED]
     assert [(one.callee, len(one.after)) for one in found] == [
         ("fused_matmul_add_relu", 3),
         ("fused_matmul1_add1", 2),
@@ -261,8 +261,8 @@ def test_a_call_of_one_operator_is_inlined_and_the_reverse_is_fused():
     before = load_content(ONE_OPERATOR.encode(), "module.py").module
     after = relax.transform.InlinePrivateFunctions()(before)
     for diff, change in (
-        (irviz.diff(before, after), NodeChange.INLINED),
-        (irviz.diff(after, before), NodeChange.FUSED),
+        (irviz.diff(before, after), ChangeKind.INLINED),
+        (irviz.diff(after, before), ChangeKind.FUSED),
     ):
         (main,) = (one for one in diff.functions if one.name == "main")
         (node,) = main.changed_nodes
@@ -273,8 +273,8 @@ def test_what_was_folded_into_a_constant_is_one_group():
     session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
     session = session.apply("LegalizeOps").apply("FoldConstant")
     assert changed(session.diff("2", "3")) == [
-        (NodeChange.FOLDED, ("w0_t[0]", "w0_t"), ("lv0[1]",)),
-        (NodeChange.FOLDED, ("w1_t[0]", "w1_t"), ("lv3[1]",)),
+        (ChangeKind.FOLDED, ("w0_t[0]", "w0_t"), ("lv0[1]",)),
+        (ChangeKind.FOLDED, ("w1_t[0]", "w1_t"), ("lv3[1]",)),
     ]
 
 
@@ -296,8 +296,8 @@ def test_a_call_that_became_an_allocation_and_a_call_is_split():
     diff = session.apply("CallTIRRewrite").diff("1")
     found = changed(diff)
     assert len(found) == 7
-    assert found[0] == (NodeChange.SPLIT, ("w0_t",), ("alloc", "_", "w0_t"))
-    assert {change for change, _, _ in found} == {NodeChange.SPLIT}
+    assert found[0] == (ChangeKind.SPLIT, ("w0_t",), ("alloc", "_", "w0_t"))
+    assert {change for change, _, _ in found} == {ChangeKind.SPLIT}
 
 
 def test_all_that_a_call_of_several_results_writes_is_of_that_call(modules):
@@ -314,9 +314,9 @@ def test_inserted_casts_are_added_and_operators_beside_them_are_not():
     session = Session(MyModuleHighLevel, isolate=False).apply("ToMixedPrecision")
     diff = session.diff("0")
     before, after = diff.functions[0].graphs
-    assert NodeChange.ADDED in {node.change for node in nodes_of(diff)}
+    assert ChangeKind.ADDED in {node.change for node in nodes_of(diff)}
     for node in nodes_of(diff):
-        if node.change is NodeChange.ADDED:
+        if node.change is ChangeKind.ADDED:
             assert after[node.after[0]].callee == "relax.astype"
         else:
             assert before[node.before[0]].callee == after[node.after[0]].callee
@@ -338,9 +338,9 @@ def test_casts_in_a_deep_function_are_all_that_is_added():
     before = builder.get()
     diff = irviz.diff(before, relax.transform.ToMixedPrecision()(before))
     graphs = diff.functions[0].graphs
-    assert NodeChange.ADDED in {one.change for one in nodes_of(diff)}
+    assert ChangeKind.ADDED in {one.change for one in nodes_of(diff)}
     for one in nodes_of(diff):
-        assert one.change in (NodeChange.SAME, NodeChange.CHANGED, NodeChange.ADDED)
+        assert one.change in (ChangeKind.SAME, ChangeKind.CHANGED, ChangeKind.ADDED)
         callees = [graph[node].callee for graph, (node,) in _sides(graphs, one)]
         assert callees == ["relax.astype"] or len(set(callees)) == len(callees) - 1
 
@@ -352,7 +352,7 @@ def _sides(graphs, node):
 def test_a_bound_parameter_is_changed_and_what_uses_it_is_not():
     session = Session(MyModuleHighLevel, params=mlp_params(), isolate=False).bind()
     found = nodes_of(session.diff("0"))
-    bound = [one for one in found if one.change is not NodeChange.SAME]
+    bound = [one for one in found if one.change is not ChangeKind.SAME]
     assert {one.before[0] for one in bound} == {"w0", "b0", "w1", "b1"}
     assert {each.aspect for one in bound for each in one.differences} == {Aspect.BOUND}
 

@@ -13,7 +13,7 @@ from tvm.relax.dpl import is_op, wildcard
 import irviz
 from irviz.course.mlp import MODULES
 from irviz.model.diff.compare_functions import NodeComparison
-from irviz.model.diff.diff_result import NodeChange
+from irviz.model.diff.diff_result import ChangeKind
 from irviz.model.graph.graph import NodeKind
 from irviz.transforms.passes.catalog import catalog
 
@@ -133,7 +133,7 @@ def test_fused_groups_are_those_of_the_composite_functions():
     before = relax.transform.AnnotateTIROpPattern()(before)
     after = relax.transform.FuseOps(fuse_opt_level=2)(before)
     (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
-    groups = {one.after[0]: one.before for one in main.nodes if one.change is NodeChange.FUSED}
+    groups = {one.after[0]: one.before for one in main.nodes if one.change is ChangeKind.FUSED}
     assert groups == composite_groups(before, after) != {}
 
 
@@ -180,7 +180,7 @@ def test_groups_for_a_library_are_those_of_the_composite_functions(diff_by_value
         after = each(after)
     (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
     graphs = main.graphs
-    groups = {one.after: one for one in main.nodes if one.change is NodeChange.FUSED}
+    groups = {one.after: one for one in main.nodes if one.change is ChangeKind.FUSED}
     calls = [one.id for one in graphs[1].nodes if one.kind is NodeKind.CALL_FUNCTION]
     assert {two for ids in groups for two in ids} == set(calls) != set()
     for call in calls:
@@ -189,7 +189,7 @@ def test_groups_for_a_library_are_those_of_the_composite_functions(diff_by_value
         assert sorted(graphs[0][one].callee for one in group.before) == sorted(expected)
         assert {part.before for part in group.parts} == set(group.before)
         assert len(group.parts) == len(group.before)
-    assert {one.change for one in main.nodes} == {NodeChange.SAME, NodeChange.FUSED}
+    assert {one.change for one in main.nodes} == {ChangeKind.SAME, ChangeKind.FUSED}
 
 
 def test_an_inner_function_that_was_lifted_leaves_the_users_of_its_call_alone():

@@ -6,7 +6,7 @@ import tvm_ffi
 from tvm import ir
 
 import irviz
-from irviz.model.diff.diff_result import Aspect, NodeChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 
 SOURCE = """
 @I.ir_module
@@ -65,7 +65,7 @@ def module(*lines, result="(a, b)"):
 def moves(*modules):
     """Return what is said of the nodes that moved, and check that nothing else differs."""
     (main,) = (one for one in irviz.diff(*modules).functions if one.name == "main")
-    assert {one.change for one in main.changed_nodes} <= {NodeChange.MOVED}
+    assert {one.change for one in main.changed_nodes} <= {ChangeKind.MOVED}
     assert {one.aspect for each in main.nodes for one in each.differences} <= {Aspect.ORDER}
     assert not main.differences
     return {one.after[0]: str(one.differences[0]) for one in main.changed_nodes}

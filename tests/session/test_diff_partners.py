@@ -8,7 +8,7 @@ from tvm import relax
 import irviz
 from irviz.course.mlp import MODULES, MyModuleHighLevel
 from irviz.loaders.load import load_content
-from irviz.model.diff.diff_result import Aspect, FunctionChange, NodeChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 
 pytestmark = pytest.mark.worker
 
@@ -38,7 +38,7 @@ def pairs(before, after):
 def unpaired(before, after):
     """Return the callees of nodes that were removed."""
     (main,) = (one for one in irviz.diff(before, after).functions if one.name == "main")
-    removed = [one.before[0] for one in main.nodes if one.change is NodeChange.REMOVED]
+    removed = [one.before[0] for one in main.nodes if one.change is ChangeKind.REMOVED]
     return [main.graphs[0][one].callee or main.graphs[0][one].kind.value for one in removed]
 
 
@@ -54,7 +54,7 @@ def test_operators_that_are_lowered_beside_a_cast_keep_their_variables():
     )
     after = relax.transform.LegalizeOps()(mod)
     found = nodes(mod, after)
-    assert {one.change for one in found} == {NodeChange.SAME, NodeChange.CHANGED}
+    assert {one.change for one in found} == {ChangeKind.SAME, ChangeKind.CHANGED}
     assert all(one.before == one.after for one in found)
 
 
@@ -74,11 +74,11 @@ def test_an_operation_keeps_its_partner_where_a_cast_takes_its_variable():
     cast = builder.normalize(relax.op.astype(made, "float32"))
     after = written((made, product), (kept, cast), (result, relax.op.tanh(kept)))
     for one, other, change in (
-        (before, after, NodeChange.ADDED),
-        (after, before, NodeChange.REMOVED),
+        (before, after, ChangeKind.ADDED),
+        (after, before, ChangeKind.REMOVED),
     ):
         found = {(one.change, one.before, one.after) for one in nodes(one, other)}
-        pair = (("kept",), ("made",)) if change is NodeChange.ADDED else (("made",), ("kept",))
+        pair = (("kept",), ("made",)) if change is ChangeKind.ADDED else (("made",), ("kept",))
         assert any(each[1:] == pair for each in found)
         assert [each[0] for each in found if () in each] == [change]
 
@@ -96,7 +96,7 @@ def test_other_layouts_are_changes_of_the_same_operators(diff_by_values):
     mod = function(convolved, image, kernel)
     after = relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})(mod)
     for other in (after, diff_by_values.read_again(after)):
-        changed = [one for one in nodes(mod, other) if one.change is NodeChange.CHANGED]
+        changed = [one for one in nodes(mod, other) if one.change is ChangeKind.CHANGED]
         assert unpaired(mod, other) == []
         names = {each.what for one in changed for each in one.differences}
         assert {"data_layout", "kernel_layout"} <= names
@@ -113,21 +113,21 @@ def test_a_model_and_its_fused_form_are_compared_directly(is_read, diff_by_value
     after = diff_by_values.read_again(after) if is_read else after
     *_, one, two = nodes(mod, after)
     assert (one.change, one.before, one.callee) == (
-        NodeChange.FUSED,
+        ChangeKind.FUSED,
         ("lv", "lv1"),
         "fused_matmul_relu",
     )
-    assert (two.change, len(two.before), len(two.after)) == (NodeChange.CHANGED, 1, 1)
+    assert (two.change, len(two.before), len(two.after)) == (ChangeKind.CHANGED, 1, 1)
     assert [each.aspect for each in two.differences] == [Aspect.LOWERED]
     legal = diff_by_values.lowered(mod, "LegalizeOps")
-    assert {one.change for one in nodes(legal, after)} == {NodeChange.SAME, NodeChange.FUSED}
+    assert {one.change for one in nodes(legal, after)} == {ChangeKind.SAME, ChangeKind.FUSED}
 
 
 def test_each_call_becomes_its_own_buffer_and_call(diff_by_values):
     mod = function(lambda builder, x, w: relax.op.tanh(builder.emit(relax.op.matmul(x, w))), X, X)
     after = diff_by_values.lowered(mod, *diff_by_values.CALLS)
     for other in (after, diff_by_values.read_again(after)):
-        found = [one for one in nodes(mod, other) if one.change is not NodeChange.SAME]
+        found = [one for one in nodes(mod, other) if one.change is not ChangeKind.SAME]
         assert [len(one.before) for one in found] == [1, 1]
         assert [len(one.after) for one in found] == [3, 3]
 
@@ -168,8 +168,8 @@ def test_a_checked_type_is_all_that_is_added():
         return relax.op.tanh(value)
 
     changes = [one.change for one in nodes(function(plain, X), function(checked, X))]
-    assert NodeChange.REMOVED not in changes
-    assert changes.count(NodeChange.ADDED) == 1
+    assert ChangeKind.REMOVED not in changes
+    assert changes.count(ChangeKind.ADDED) == 1
 
 
 def loaded(text):
@@ -249,7 +249,7 @@ def test_a_function_that_calls_itself_may_be_renamed(private):
     other = text.replace("power", "renamed").replace("2.0", "3.0")
     assert any(one.changed_nodes for one in irviz.diff(loaded(text), loaded(other)).functions) or {
         one.change for one in irviz.diff(loaded(text), loaded(other)).functions
-    } >= {FunctionChange.ADDED, FunctionChange.REMOVED}
+    } >= {ChangeKind.ADDED, ChangeKind.REMOVED}
 
 
 def test_exchanged_branches_keep_their_operations():
@@ -272,7 +272,7 @@ class Module:
     other = text.replace(lines[0], "cut").replace(lines[1], lines[0]).replace("cut", lines[1])
     found = {one.before: one for one in nodes(loaded(text), loaded(other))}
     assert (found[("p",)].after, found[("q",)].after) == (("p",), ("q",))
-    assert found[("o",)].change is NodeChange.CHANGED
+    assert found[("o",)].change is ChangeKind.CHANGED
 
 
 def folded():
@@ -295,8 +295,8 @@ def test_what_was_folded_inside_a_tuple_became_its_constants(is_read, diff_by_va
     before = folded()
     after = relax.transform.FoldConstant()(before)
     found = nodes(before, diff_by_values.read_again(after) if is_read else after)
-    assert [one.change for one in found].count(NodeChange.FOLDED) == 2
-    assert not {one.change for one in found} & {NodeChange.ADDED, NodeChange.REMOVED}
+    assert [one.change for one in found].count(ChangeKind.FOLDED) == 2
+    assert not {one.change for one in found} & {ChangeKind.ADDED, ChangeKind.REMOVED}
 
 
 def test_parameters_that_were_bound_in_a_file_are_bound_in_the_diff(diff_by_values):
@@ -309,7 +309,7 @@ def test_parameters_that_were_bound_in_a_file_are_bound_in_the_diff(diff_by_valu
     }
     assert bound == set(weights)
     changes = {one.change for one in nodes(diff_by_values.read_again(after), MyModuleHighLevel)}
-    assert changes == {NodeChange.SAME, NodeChange.CHANGED}
+    assert changes == {ChangeKind.SAME, ChangeKind.CHANGED}
 
 
 def test_a_value_that_was_merged_with_its_other_name_is_not_removed():

@@ -12,7 +12,7 @@ from irviz.course.mlp import MyModule
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.course.mm_relu import MyModule as MatmulRelu
 from irviz.loaders.load import load_content
-from irviz.model.diff.diff_result import LoopChange
+from irviz.model.diff.diff_result import ChangeKind
 from irviz.model.loop_nest import walk
 
 pytestmark = pytest.mark.worker
@@ -73,7 +73,7 @@ def nest(diff):
 def test_a_schedule_primitive_is_named(name):
     step, expected = STEPS[name]
     found = nest(stepped(step))
-    changed = {one.name: one for one in found.blocks if one.change is not LoopChange.SAME}
+    changed = {one.name: one for one in found.blocks if one.change is not ChangeKind.SAME}
     assert changed.keys() == expected.keys()
     for block, what in expected.items():
         if isinstance(what, str):
@@ -307,7 +307,7 @@ def test_parameters_that_were_exchanged_are_said_as_that():
     diff = irviz.diff(exchanged("A", "B", "A", "B"), exchanged("B", "A", "A", "B"))
     (function,) = diff.functions
     assert function.loops.differs
-    assert {one.change for one in function.loops.blocks} == {LoopChange.SAME}
+    assert {one.change for one in function.loops.blocks} == {ChangeKind.SAME}
     text = diff.text()
     assert "order of parameters: A, B, C → B, A, C" in text
     assert "+ def f(B: T.Buffer((16, 16)" in text
@@ -346,9 +346,9 @@ def test_statements_in_another_order_are_told():
 
 def test_a_buffer_in_another_scope_or_layout_is_named():
     found = nest(stepped(lambda s, block, _: s.set_scope(block, 0, "shared")))
-    (buffer,) = (one for one in found.buffers if one.change is not LoopChange.SAME)
+    (buffer,) = (one for one in found.buffers if one.change is not ChangeKind.SAME)
     assert list(map(str, buffer.differences)) == ["storage scope: global → shared"]
-    assert {one.change for one in found.blocks} == {LoopChange.SAME}
+    assert {one.change for one in found.blocks} == {ChangeKind.SAME}
     found = nest(
         stepped(
             lambda s, block, _: s.transform_layout(
@@ -356,7 +356,7 @@ def test_a_buffer_in_another_scope_or_layout_is_named():
             )
         )
     )
-    (buffer,) = (one for one in found.buffers if one.change is not LoopChange.SAME)
+    (buffer,) = (one for one in found.buffers if one.change is not ChangeKind.SAME)
     assert list(map(str, buffer.differences)) == ["shape: (128, 128) → (8, 128, 16)"]
 
 
@@ -390,7 +390,7 @@ def _block_names(function):
 def test_the_loops_around_a_block_that_was_split_have_kept_their_place():
     schedule = stepped_schedule(lambda s, block, at: s.decompose_reduction(block, at[2]))
     diff = irviz.diff(MatmulRelu, schedule.mod)
-    (block,) = (one for one in nest(diff).blocks if one.change is LoopChange.SPLIT)
+    (block,) = (one for one in nest(diff).blocks if one.change is ChangeKind.SPLIT)
     assert list(map(str, block.loops)) == ["i: same", "j: same", "k: same"]
 
 
@@ -426,7 +426,7 @@ def test_new_buffers_are_in_the_order_of_the_text():
         schedule.cache_write(block, 0, "local")
 
     found = nest(stepped(cache)).buffers
-    names = [one.after for one in found if one.change is LoopChange.ADDED]
+    names = [one.after for one in found if one.change is ChangeKind.ADDED]
     assert names == ["B_shared", "A_shared", "Y_local"]
 
 

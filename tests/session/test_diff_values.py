@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from irviz.course.mlp import MODULES
-from irviz.model.diff.diff_result import NodeChange
+from irviz.model.diff.diff_result import ChangeKind
 from irviz.session.session import Session
 
 pytestmark = pytest.mark.build
@@ -30,7 +30,7 @@ def test_operators_beside_inserted_casts_have_the_values_of_their_partners(modul
     assert found.expected > 6
     assert found[1:] == ([], [])
     (main,) = session.diff("0", "1").functions
-    added = [node for one in main.nodes if one.change is NodeChange.ADDED for node in one.after]
+    added = [node for one in main.nodes if one.change is ChangeKind.ADDED for node in one.after]
     assert {main.graphs[1][node].callee for node in added} == {"relax.astype"}
     after = main.graphs[1]
     casts = [node.id for node in after.nodes if node.callee == "relax.astype"]

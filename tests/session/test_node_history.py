@@ -12,7 +12,7 @@ import irviz
 from irviz.course import mlp_high_level
 from irviz.course.mlp import MyModuleHighLevel
 from irviz.errors import NotFoundError
-from irviz.model.diff.diff_result import NodeChange
+from irviz.model.diff.diff_result import ChangeKind
 from irviz.session.session import Session
 
 
@@ -55,7 +55,7 @@ def test_a_node_is_followed_to_the_call_that_it_was_fused_into(fused: Session) -
         ("FuseOps", ("lv",)),
         ("FuseTIR", ("lv",)),
     ]
-    assert found.changes[2].changes == (NodeChange.FUSED,)
+    assert found.changes[2].changes == (ChangeKind.FUSED,)
     assert "operator lowered to a PrimFunc: relax.add → add" in repr(found)
 
 
@@ -112,9 +112,9 @@ def test_a_value_has_the_numbers_of_the_value_that_it_is_led_back_to(compiled: S
 @pytest.mark.build
 def test_what_is_gone_or_new_is_said(compiled: Session) -> None:
     gone = compiled.history("lv1", stage="0")
-    assert NodeChange.REMOVED in gone.changes[-2].changes  # its variable, by KillAfterLastUse
+    assert ChangeKind.REMOVED in gone.changes[-2].changes  # its variable, by KillAfterLastUse
     new = compiled.history("storage1", stage="12").steps[0]
-    assert (new.stage.label, new.changes) == ("StaticPlanBlockMemory", (NodeChange.ADDED,))
+    assert (new.stage.label, new.changes) == ("StaticPlanBlockMemory", (ChangeKind.ADDED,))
 
 
 def test_a_node_that_is_not_there_is_refused(fused: Session) -> None:

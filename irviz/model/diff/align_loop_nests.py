@@ -8,7 +8,7 @@ from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from irviz.model.diff.compare_loop_nests import is_made_of
-from irviz.model.diff.diff_result import Aspect, BlockDiff, LoopChange, LoopGroup, LoopNestDiff
+from irviz.model.diff.diff_result import Aspect, BlockDiff, ChangeKind, LoopGroup, LoopNestDiff
 from irviz.model.graph.graph import grouped
 from irviz.model.loop_nest import (
     Axis,
@@ -134,7 +134,7 @@ _DETAILS = {
     RowKind.VIEW: None,
     RowKind.ANNOTATION: Aspect.ATTRIBUTE,
 }
-_SEVERAL = (LoopChange.SPLIT, LoopChange.FUSED)
+_SEVERAL = (ChangeKind.SPLIT, ChangeKind.FUSED)
 _INSIDE = (RowKind.LOOP, RowKind.STATEMENT)
 _BODY = (RowKind.INIT, *_INSIDE)
 _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
@@ -270,7 +270,7 @@ class _Alignment:
         for block in single:
             self._match_block(block.before[0], block.after[0], block)
         for block in several:
-            if block.change is LoopChange.SPLIT:
+            if block.change is ChangeKind.SPLIT:
                 self._match_split_block(block)
             else:
                 self._match_fused_block(block)
@@ -316,12 +316,12 @@ class _Alignment:
             here = [one for one in here if one not in self._before.partners]
             there = [one for one in there if one not in self._after.partners]
             if here and there:
-                self._match_group(here, there, group, is_moved=block.change is LoopChange.MOVED)
+                self._match_group(here, there, group, is_moved=block.change is ChangeKind.MOVED)
 
     def _match_group(
         self, here: Sequence[int], there: Sequence[int], group: LoopGroup, *, is_moved: bool
     ) -> None:
-        is_reordered = LoopChange.REORDERED in group.changes
+        is_reordered = ChangeKind.REORDERED in group.changes
         loops = [self._before.loop(one) for one in here], [self._after.loop(two) for two in there]
         is_bundle = len(here) != len(there) or (
             len(here) > 1 and [one.extent for one in loops[0]] != [two.extent for two in loops[1]]
@@ -343,7 +343,7 @@ class _Alignment:
     def _mark_bundle(self, here: Sequence[int], there: Sequence[int], group: LoopGroup) -> None:
         """Mark loops that were split or fused."""
         count = f"{len(here)} → {len(there)}"
-        order = ", reordered" if LoopChange.REORDERED in group.changes else ""
+        order = ", reordered" if ChangeKind.REORDERED in group.changes else ""
         domain = f", {group.domain}" if group.domain else ""
         is_split = len(here) <= len(there)
         sign = "⊂" if is_split else "⊃"
@@ -373,7 +373,7 @@ class _Alignment:
         ):
             words.append("bindings")
         words += [each.what for each in diff.differences if each.aspect is Aspect.DOMAIN]
-        if diff.change is LoopChange.MOVED:
+        if diff.change is ChangeKind.MOVED:
             self._may_move.add(one)
             self._mark(one, two, RowMark("↕", "moved", ", ".join(["moved", *words])))
             self._links.append(Link((one,), (two,), "moved"))
@@ -517,7 +517,7 @@ class _Alignment:
 
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:
-            if block.change is LoopChange.INLINED:
+            if block.change is ChangeKind.INLINED:
                 node = self._before.block(block.before[0])
                 readers = self._before.readers({access.buffer for access in node.writes})
                 word = f"inlined into {', '.join(readers)}" if readers else "inlined"
@@ -570,7 +570,7 @@ def _others_loops(diff: BlockDiff) -> tuple[bool, int]:
     new = [
         name for loops in diff.loops for name in loops.after if not is_made_of(name, loops.before)
     ]
-    return diff.change is LoopChange.MOVED, len(new)
+    return diff.change is ChangeKind.MOVED, len(new)
 
 
 def _differs(diff: BlockDiff, aspect: Aspect) -> bool:
@@ -586,6 +586,6 @@ def _loop_mark(one: Loop, two: Loop, group: LoopGroup | None = None) -> RowMark 
         words.insert(0, "serial")
     if group is not None and group.domain:
         words.append(group.domain if words else group.domain.removeprefix("but "))
-    if group is not None and LoopChange.REORDERED in group.changes:
+    if group is not None and ChangeKind.REORDERED in group.changes:
         return RowMark("↕", "moved", ", ".join(["reordered", *words]))
     return RowMark("~", "changed", ", ".join(words)) if words or is_other_kind else None

@@ -13,10 +13,9 @@ from typing import NamedTuple, TypeAlias
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.diff_result import (
     Aspect,
+    ChangeKind,
     Difference,
-    FunctionChange,
     FunctionDiff,
-    NodeChange,
     NodeDiff,
     Part,
 )
@@ -37,7 +36,7 @@ from irviz.model.graph.graph import (
 from irviz.model.graph.memory_accesses import MemoryAccess, Mode, Place, Root
 from irviz.model.matching.alignment import FunctionFingerprint, longest_increasing
 
-_SINGLE = (NodeChange.SAME, NodeChange.CHANGED, NodeChange.MOVED)
+_SINGLE = (ChangeKind.SAME, ChangeKind.CHANGED, ChangeKind.MOVED)
 _IN_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
 _OTHER_CALLEE = (Aspect.CALLEE, Aspect.LOWERED)
 
@@ -62,7 +61,7 @@ def diff_nodes(
     found: dict[NodeId, NodeDiff] = {}
     for group in groups:
         made = _group_diff(group, links, comparison, parts)
-        if made.change in (NodeChange.SAME, NodeChange.CHANGED):
+        if made.change in (ChangeKind.SAME, ChangeKind.CHANGED):
             made = _with_move(made, moved, blocks, before, after)
         found[group.after[-1]] = made
     gone = {one: found[group.after[-1]] for group in groups for one in group.before}
@@ -73,13 +72,13 @@ def diff_nodes(
         if node.id in gone:
             anchor = gone[node.id].after[-1]
         else:
-            behind.setdefault(anchor, []).append(NodeDiff(NodeChange.REMOVED, (node.id,), ()))
+            behind.setdefault(anchor, []).append(NodeDiff(ChangeKind.REMOVED, (node.id,), ()))
     result = behind.pop(None, [])
     for node in after.nodes:
         if node.id in found:
             result += [found[node.id], *behind.pop(node.id, ())]
         elif node.id not in in_groups:
-            result.append(NodeDiff(NodeChange.ADDED, (), (node.id,)))
+            result.append(NodeDiff(ChangeKind.ADDED, (), (node.id,)))
     return tuple(result)
 
 
@@ -145,7 +144,7 @@ def with_own_differences(diff: FunctionDiff, own: Sequence[Difference]) -> Funct
     """Return the diff of a function with the differences outside its body added."""
     differences = (*own, *diff.differences)
     is_same = not differences and not diff.changed_nodes
-    change = FunctionChange.SAME if is_same else FunctionChange.CHANGED
+    change = ChangeKind.SAME if is_same else ChangeKind.CHANGED
     return replace(diff, change=change, differences=differences)
 
 
@@ -177,7 +176,7 @@ def _with_changed_callees(diff: FunctionDiff, changed: Mapping[str, str]) -> Fun
             is_function = callee in changed and before[one.before[0]].resolution in _IN_MODULE
             if is_function and not any(each.aspect in _OTHER_CALLEE for each in one.differences):
                 body = Difference(Aspect.BODY, callee, changed[callee])
-                change = NodeChange.CHANGED if one.change is NodeChange.SAME else one.change
+                change = ChangeKind.CHANGED if one.change is ChangeKind.SAME else one.change
                 one = replace(one, change=change, differences=(body, *one.differences))
         nodes.append(one)
     return with_own_differences(replace(diff, nodes=tuple(nodes)), ())
@@ -198,19 +197,19 @@ def _group_diff(
     inside = tuple(part for each in two for part in parts.get(each, ())) if parts else ()
     if len(one) == len(two) == 1 and is_fused is is_inlined:
         differences = comparison.differences(one[0], two[0])
-        change = NodeChange.CHANGED if differences else NodeChange.SAME
+        change = ChangeKind.CHANGED if differences else ChangeKind.SAME
         return NodeDiff(change, one, two, group.by, differences, parts=inside)
     if len(two) == 1 and not (len(one) == 1 and is_inlined):
         node = comparison.after[two[0]]
         if node.kind is NodeKind.CONSTANT:
-            return NodeDiff(NodeChange.FOLDED, one, two, group.by)
+            return NodeDiff(ChangeKind.FOLDED, one, two, group.by)
         callee = node.callee if is_fused else ""
-        return NodeDiff(NodeChange.FUSED, one, two, group.by, (), callee, inside)
+        return NodeDiff(ChangeKind.FUSED, one, two, group.by, (), callee, inside)
     if len(one) == 1:
-        change = NodeChange.INLINED if is_inlined else NodeChange.SPLIT
+        change = ChangeKind.INLINED if is_inlined else ChangeKind.SPLIT
         callee = comparison.before[one[0]].callee if is_inlined else ""
         return NodeDiff(change, one, two, group.by, (), callee, inside)
-    change = NodeChange.FUSED if len(one) > len(two) else NodeChange.SPLIT
+    change = ChangeKind.FUSED if len(one) > len(two) else ChangeKind.SPLIT
     return NodeDiff(change, one, two, group.by, (), "", inside)
 
 
@@ -231,7 +230,7 @@ def _with_move(
         differences += (Difference(Aspect.BLOCK, was, now),)
     if differences == diff.differences:
         return diff
-    change = NodeChange.MOVED if diff.change is NodeChange.SAME else diff.change
+    change = ChangeKind.MOVED if diff.change is ChangeKind.SAME else diff.change
     return replace(diff, change=change, differences=differences)
 
 

@@ -10,9 +10,9 @@ from irviz.model.diff.diff_result import (
     Aspect,
     BlockDiff,
     BufferDiff,
+    ChangeKind,
     Difference,
     DomainDiff,
-    LoopChange,
     LoopGroup,
     LoopNestDiff,
 )
@@ -72,7 +72,7 @@ def diff_loop_nests(
 
 def _count_changed(diff: LoopNestDiff) -> int:
     changes = [*(one.change for one in diff.blocks), *(one.change for one in diff.buffers)]
-    return len(diff.statements) + len(changes) - changes.count(LoopChange.SAME)
+    return len(diff.statements) + len(changes) - changes.count(ChangeKind.SAME)
 
 
 def _diff(
@@ -114,12 +114,12 @@ def _block_diff(
 ) -> BlockDiff:
     one, two = match.main
     mine, theirs = one.block, two.block
-    change = LoopChange.MOVED if two.number in moved else LoopChange.CHANGED
+    change = ChangeKind.MOVED if two.number in moved else ChangeKind.CHANGED
     names: tuple[str, ...] = ()
     if len(match.after) > 1:
-        change, names = LoopChange.SPLIT, _names(match.after)
+        change, names = ChangeKind.SPLIT, _names(match.after)
     elif len(match.before) > 1:
-        change, names = LoopChange.FUSED, _names(match.before)
+        change, names = ChangeKind.FUSED, _names(match.before)
     differences = list(
         _main_differences(match, buffers) if names else _differences(mine, theirs, renaming.copy())
     )
@@ -140,10 +140,10 @@ def _block_diff(
         if not is_told and not names and was != now:
             differences.append(Difference(Aspect.BINDINGS, was, now))
     is_same = not differences and not any(each.is_changed for each in groups)
-    if change is LoopChange.CHANGED and is_same:
-        change = LoopChange.SAME
+    if change is ChangeKind.CHANGED and is_same:
+        change = ChangeKind.SAME
     ids = [tuple(place.block.id for place in side) for side in (match.before, match.after)]
-    name = mine.name if change is LoopChange.SPLIT else theirs.name
+    name = mine.name if change is ChangeKind.SPLIT else theirs.name
     return BlockDiff(change, ids[0], ids[1], name, match.by, tuple(differences), groups, names)
 
 
@@ -270,12 +270,12 @@ def _unmatched_blocks(
             buffers = {each.buffer for each in block.writes}
             # TVM inlines no reductions
             is_inlined = bool(buffers and theirs) and not block.init and not buffers & kept
-            change = LoopChange.INLINED if is_inlined else LoopChange.REMOVED
+            change = ChangeKind.INLINED if is_inlined else ChangeKind.REMOVED
             yield BlockDiff(change, (block.id,), (), block.name, names=place.inner)
     for place in theirs:
         if place.number not in done[1]:
             block = place.block
-            yield BlockDiff(LoopChange.ADDED, (), (block.id,), block.name, names=place.inner)
+            yield BlockDiff(ChangeKind.ADDED, (), (block.id,), block.name, names=place.inner)
 
 
 def _matched_buffers(
@@ -312,15 +312,15 @@ def _buffer_diffs(
     theirs = {one.name: one for one in (*after.parameters, *after.temporaries)}
     for name, one in mine.items():
         if name not in pairs:
-            yield BufferDiff(LoopChange.REMOVED, name, "")
+            yield BufferDiff(ChangeKind.REMOVED, name, "")
             continue
         differences = tuple(_buffer_differences(one, theirs[pairs[name]]))
-        change = LoopChange.CHANGED if differences else LoopChange.SAME
+        change = ChangeKind.CHANGED if differences else ChangeKind.SAME
         yield BufferDiff(change, name, pairs[name], differences)
     matched = set(pairs.values())
     for name in theirs:
         if name not in matched:
-            yield BufferDiff(LoopChange.ADDED, "", name)
+            yield BufferDiff(ChangeKind.ADDED, "", name)
 
 
 def _buffer_differences(one: Buffer | Scalar, two: Buffer | Scalar) -> Iterator[Difference]:
@@ -392,11 +392,11 @@ def loop_groups(
     for index, (mine, theirs) in enumerate(groups):
         changes = list(_loop_changes(mine, theirs, renaming))
         if index in reordered:
-            changes.append(LoopChange.REORDERED)
+            changes.append(ChangeKind.REORDERED)
         yield LoopGroup(
             tuple(each.variable for each in mine),
             tuple(each.variable for each in theirs),
-            tuple(dict.fromkeys(changes)) or (LoopChange.SAME,),
+            tuple(dict.fromkeys(changes)) or (ChangeKind.SAME,),
             tuple(each.id for each in mine),
             tuple(each.id for each in theirs),
         )
@@ -410,7 +410,7 @@ def with_domains(
     own = grouped((_group_of(domain, found), domain) for domain in domains if domain.words)
     rest = own.pop(-1, ())
     for at, differing in own.items():
-        if LoopChange.REORDERED in found[at].changes:
+        if ChangeKind.REORDERED in found[at].changes:
             differing = [each for each in differing if not each.is_same]
         found[at] = found[at]._replace(domain=_in_words(differing))
     return tuple(found), _in_words(rest)
@@ -419,7 +419,7 @@ def with_domains(
 def _group_of(domain: DomainDiff, groups: Sequence[LoopGroup]) -> int:
     """Return the first group that has one of the loops, a reordered one before others, or -1."""
     found = [
-        (LoopChange.REORDERED not in group.changes, at)
+        (ChangeKind.REORDERED not in group.changes, at)
         for at, group in enumerate(groups)
         if {*group.ids_before}.intersection(domain.loops_before)
         or {*group.ids_after}.intersection(domain.loops_after)
@@ -544,28 +544,28 @@ def _connected(
 
 
 _KIND_CHANGES = {
-    LoopKind.THREAD_BINDING: LoopChange.BOUND,
-    LoopKind.VECTORIZED: LoopChange.VECTORIZED,
-    LoopKind.UNROLLED: LoopChange.UNROLLED,
-    LoopKind.PARALLEL: LoopChange.PARALLEL,
-    LoopKind.SERIAL: LoopChange.SERIAL,
+    LoopKind.THREAD_BINDING: ChangeKind.BOUND,
+    LoopKind.VECTORIZED: ChangeKind.VECTORIZED,
+    LoopKind.UNROLLED: ChangeKind.UNROLLED,
+    LoopKind.PARALLEL: ChangeKind.PARALLEL,
+    LoopKind.SERIAL: ChangeKind.SERIAL,
 }
 
 
 def _loop_changes(
     mine: Sequence[Loop], theirs: Sequence[Loop], renaming: Renaming
-) -> Iterator[LoopChange]:
+) -> Iterator[ChangeKind]:
     if not mine or not theirs:
-        yield LoopChange.ADDED if theirs else LoopChange.REMOVED
+        yield ChangeKind.ADDED if theirs else ChangeKind.REMOVED
         return
     is_bundle = len(mine) > 1 and [one.extent for one in mine] != [two.extent for two in theirs]
     if len(mine) < len(theirs):
-        yield LoopChange.SPLIT
+        yield ChangeKind.SPLIT
     elif len(mine) > len(theirs):
-        yield LoopChange.FUSED
+        yield ChangeKind.FUSED
     elif is_bundle:
-        yield LoopChange.SPLIT
-        yield LoopChange.FUSED
+        yield ChangeKind.SPLIT
+        yield ChangeKind.FUSED
     pairs = list(zip(mine, theirs, strict=False)) if len(mine) == len(theirs) else []
     was = {(each.kind, each.thread) for each in mine}
     for at, loop in enumerate(theirs):
@@ -579,7 +579,7 @@ def _loop_changes(
         for bound in ("start", "extent", "step")
     )
     if not is_same or _annotations(mine) != _annotations(theirs):
-        yield LoopChange.CHANGED
+        yield ChangeKind.CHANGED
 
 
 def _annotations(loops: Iterable[Loop]) -> list[tuple[tuple[str, str], ...]]:

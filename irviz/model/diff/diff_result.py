@@ -81,8 +81,8 @@ class Difference(NamedTuple):
         return f"{what}: {self.before or 'none'} → {other}{self.after or 'none'}"
 
 
-class NodeChange(Enum):
-    """What became of a node, or of several."""
+class ChangeKind(Enum):
+    """What became of a function, or of nodes, loops, blocks or buffers."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -93,6 +93,12 @@ class NodeChange(Enum):
     SPLIT = "split"
     INLINED = "inlined"
     FOLDED = "folded into a constant"
+    REORDERED = "reordered"
+    BOUND = "bound"
+    VECTORIZED = "vectorized"
+    UNROLLED = "unrolled"
+    PARALLEL = "made parallel"
+    SERIAL = "made serial"
 
 
 class Part(NamedTuple):
@@ -121,32 +127,13 @@ class NodeDiff:
         parts: The individual nodes of the group, if the called function was examined.
     """
 
-    change: NodeChange
+    change: ChangeKind
     before: tuple[NodeId, ...]
     after: tuple[NodeId, ...]
     by: MatchedBy | None = None
     differences: tuple[Difference, ...] = ()
     callee: str = ""
     parts: tuple[Part, ...] = ()
-
-
-class LoopChange(Enum):
-    """What became of a loop, a block or a buffer."""
-
-    SAME = "same"
-    CHANGED = "changed"
-    ADDED = "added"
-    REMOVED = "removed"
-    MOVED = "moved"
-    INLINED = "inlined"
-    SPLIT = "split"
-    FUSED = "fused"
-    REORDERED = "reordered"
-    BOUND = "bound"
-    VECTORIZED = "vectorized"
-    UNROLLED = "unrolled"
-    PARALLEL = "made parallel"
-    SERIAL = "made serial"
 
 
 class DomainDiff(NamedTuple):
@@ -180,7 +167,7 @@ class LoopGroup(NamedTuple):
 
     before: tuple[str, ...]
     after: tuple[str, ...]
-    changes: tuple[LoopChange, ...]
+    changes: tuple[ChangeKind, ...]
     ids_before: tuple[str, ...]
     ids_after: tuple[str, ...]
     domain: str = ""
@@ -188,13 +175,13 @@ class LoopGroup(NamedTuple):
     @property
     def is_changed(self) -> bool:
         """Whether anything differs."""
-        return bool(self.domain) or self.changes != (LoopChange.SAME,)
+        return bool(self.domain) or self.changes != (ChangeKind.SAME,)
 
     def __str__(self) -> str:
         """Describe the change, as in `i → i_0, i_1: split, but covers 60 of 64`."""
-        changes = [change.value for change in self.changes if change is not LoopChange.SAME]
+        changes = [change.value for change in self.changes if change is not ChangeKind.SAME]
         domain = self.domain if changes else self.domain.removeprefix("but ")
-        words = ", ".join(filter(None, [*changes, domain])) or LoopChange.SAME.value
+        words = ", ".join(filter(None, [*changes, domain])) or ChangeKind.SAME.value
         sides = [", ".join(names) or "none" for names in (self.before, self.after)]
         names = sides[0] if sides[0] == sides[1] else " → ".join(sides)
         return f"{names}: {words}"
@@ -213,7 +200,7 @@ class BlockDiff(NamedTuple):
             one that was added or removed.
     """
 
-    change: LoopChange
+    change: ChangeKind
     before: tuple[str, ...]
     after: tuple[str, ...]
     name: str
@@ -231,7 +218,7 @@ class BlockDiff(NamedTuple):
 class BufferDiff(NamedTuple):
     """What became of a buffer; a name is "" on a side without the buffer."""
 
-    change: LoopChange
+    change: ChangeKind
     before: str
     after: str
     differences: tuple[Difference, ...] = ()
@@ -258,7 +245,7 @@ class LoopNestDiff:
         """Whether anything differs."""
         changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
         others = self.statements or self.parameters
-        return bool(others) or any(change is not LoopChange.SAME for change in changes)
+        return bool(others) or any(change is not ChangeKind.SAME for change in changes)
 
     @property
     def summary(self) -> str:
@@ -270,28 +257,19 @@ class LoopNestDiff:
     @property
     def changes(self) -> Iterator[tuple[str, str]]:
         """The kind of each thing that changed, such as "loop", and what became of it."""
-        plain = (LoopChange.SAME, LoopChange.CHANGED)
+        plain = (ChangeKind.SAME, ChangeKind.CHANGED)
         for block in self.blocks:
             for group in block.changed_loops:
-                changes = [one for one in group.changes if one is not LoopChange.SAME]
-                yield from (("loop", one.value) for one in changes or [LoopChange.CHANGED])
-            is_said = block.change is LoopChange.SAME or block.changed_loops
+                changes = [one for one in group.changes if one is not ChangeKind.SAME]
+                yield from (("loop", one.value) for one in changes or [ChangeKind.CHANGED])
+            is_said = block.change is ChangeKind.SAME or block.changed_loops
             if block.change not in plain or not is_said:
                 yield "block", block.change.value
         for buffer in self.buffers:
-            if buffer.change is not LoopChange.SAME:
+            if buffer.change is not ChangeKind.SAME:
                 yield "buffer", buffer.change.value
-        yield from (("statement", LoopChange.CHANGED.value) for _ in self.statements)
-        yield from (("parameter", LoopChange.REORDERED.value) for _ in self.parameters)
-
-
-class FunctionChange(Enum):
-    """What became of a function."""
-
-    SAME = "same"
-    CHANGED = "changed"
-    ADDED = "added"
-    REMOVED = "removed"
+        yield from (("statement", ChangeKind.CHANGED.value) for _ in self.statements)
+        yield from (("parameter", ChangeKind.REORDERED.value) for _ in self.parameters)
 
 
 @dataclass(frozen=True)
@@ -312,7 +290,7 @@ class FunctionDiff:
 
     before: str
     after: str
-    change: FunctionChange
+    change: ChangeKind
     by: MatchedBy | None = None
     differences: tuple[Difference, ...] = ()
     nodes: tuple[NodeDiff, ...] = ()
@@ -332,7 +310,7 @@ class FunctionDiff:
     @property
     def changed_nodes(self) -> Sequence[NodeDiff]:
         """The nodes that are not the same."""
-        return [one for one in self.nodes if one.change is not NodeChange.SAME]
+        return [one for one in self.nodes if one.change is not ChangeKind.SAME]
 
     @property
     def summary(self) -> str:
@@ -376,7 +354,7 @@ def node_summary(changed: Iterable[NodeDiff]) -> str:
             sums = joined.setdefault(diff.change.value, [0, 0])
             sums[0] += len(diff.before)
             sums[1] += len(diff.after)
-    words = [f"{counts[one.value]:,} {one.value}" for one in NodeChange if counts[one.value]]
+    words = [f"{counts[one.value]:,} {one.value}" for one in ChangeKind if counts[one.value]]
     words += [f"{before:,} → {after:,} {word}" for word, (before, after) in joined.items()]
     return " · ".join(words)
 
@@ -426,14 +404,14 @@ class ModuleDiff:
     @property
     def changed_functions(self) -> Sequence[FunctionDiff]:
         """The functions that are not the same."""
-        return [one for one in self.functions if one.change is not FunctionChange.SAME]
+        return [one for one in self.functions if one.change is not ChangeKind.SAME]
 
     @property
     def summary(self) -> str:
         """The number of bindings that differ, and the functions, in words."""
         count = sum(one.changed_bindings for one in self.functions)
         words = [f"{count} binding{'s' * (count != 1)}"] if count else []
-        for change in FunctionChange:
+        for change in ChangeKind:
             names = [one.name for one in self.changed_functions if one.change is change]
             if names:
                 more = ", …" if len(names) > _MOST_NAMED else ""
@@ -569,6 +547,6 @@ def _rest(node: NodeId, before: Graph, after: Graph) -> NodeDiff | None:
     """Return the diff of a group of nodes that are left out."""
     was, now = ((node,) if node in graph.index else () for graph in (before, after))
     if was and now:
-        return NodeDiff(NodeChange.SAME, was, now)
-    change = NodeChange.REMOVED if was else NodeChange.ADDED
+        return NodeDiff(ChangeKind.SAME, was, now)
+    change = ChangeKind.REMOVED if was else ChangeKind.ADDED
     return NodeDiff(change, was, now) if was or now else None

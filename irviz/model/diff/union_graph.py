@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import product
 
 from irviz.gc_pause import gc_paused
-from irviz.model.diff.diff_result import Aspect, NodeChange, NodeDiff
+from irviz.model.diff.diff_result import Aspect, ChangeKind, NodeDiff
 from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.graph.graph import (
     INPUT_KINDS,
@@ -421,7 +421,7 @@ def _relate(
         if place is not None:
             one.scope = place[0]
             one.at[at] = after[diff.after[0]]
-            one.is_changed |= diff.change is not NodeChange.SAME
+            one.is_changed |= diff.change is not ChangeKind.SAME
             theirs[diff.after[0]] = one
             return
     for node_id in diff.before:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from irviz.model.diff.diff_result import Aspect, Difference, NodeChange, NodeDiff
+from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
 from irviz.model.diff.stage_graphs import SideGraph
 from irviz.model.graph.graph import INPUT_KINDS, NodeId
 from irviz.view import svg_primitives as svg
@@ -148,7 +148,7 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
 
 def _kind(diff: NodeDiff) -> str:
     """Return the key of `Theme.changes` for what became of nodes, "" if unchanged."""
-    if diff.change is NodeChange.SAME:
+    if diff.change is ChangeKind.SAME:
         return ""
     kind: str = diff.change.value
     if kind not in _SIGNS or kind == "fused":
@@ -162,7 +162,7 @@ def _sign(diff: NodeDiff, kind: str) -> str:
 
 
 def _mark(diff: NodeDiff, kind: str) -> ChangeMark:
-    is_plain = diff.change in (NodeChange.CHANGED, NodeChange.MOVED)
+    is_plain = diff.change in (ChangeKind.CHANGED, ChangeKind.MOVED)
     change = _word(diff.differences) if is_plain else diff.change.value.split()[0]
     words = {"changed": change, "moved": "moved"}
     words["fused"] = f"{len(diff.before)} → {len(diff.after)}"

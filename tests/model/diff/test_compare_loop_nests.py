@@ -2,7 +2,7 @@
 
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.diff.diff_result import Aspect, LoopChange
+from irviz.model.diff.diff_result import Aspect, ChangeKind
 from irviz.model.loop_nest import Block, Buffer, BufferRegion, LoopNest, Statement
 
 BODY = (Statement("x"),)
@@ -29,13 +29,13 @@ def test_twice_the_blocks_take_twice_the_comparisons(monkeypatch):
     for count in (20, 40):
         counts.append(0)
         diff = diff_loop_nests(nest(count), nest(count))
-        assert [one.change for one in diff.blocks] == [LoopChange.SAME] * count
+        assert [one.change for one in diff.blocks] == [ChangeKind.SAME] * count
     assert counts[1] == 2 * counts[0]
 
 
 def test_a_reduction_that_is_gone_was_not_inlined():
     writes = (BufferRegion("B0", "0"),)
-    for init, change in (((), LoopChange.INLINED), (BODY, LoopChange.REMOVED)):
+    for init, change in (((), ChangeKind.INLINED), (BODY, ChangeKind.REMOVED)):
         block = Block("gone", (), (), writes, BODY, init, id="gone")
         other = Block("other", (), (), (BufferRegion("C", "0"),), BODY, id="other")
         diff = diff_loop_nests(

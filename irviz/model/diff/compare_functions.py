@@ -455,43 +455,17 @@ class NodeComparison:
     def differences(self, before: NodeId, after: NodeId) -> tuple[Difference, ...]:
         """Return the differences between two nodes, apart from their names."""
         one, two = self.before[before], self.after[after]
-        has_other_operands = self._has_other_operands(one, two)
-        if not has_other_operands and self._is_same_operation(one, two):
-            return () if self.is_same_type(one, two) else self._type(one, two)
         found = [*self._operation(one, two)]
         is_lowered = any(each.aspect is Aspect.LOWERED for each in found)
-        if has_other_operands or self.renaming.knows_names:
-            found += self._operands(one, two, is_lowered)
-        if not is_lowered:
+        found += self._operands(one, two, is_lowered)
+        if one.attributes != two.attributes and not is_lowered:
             is_equal = self.renaming.is_equal
             found += attribute_differences(one.attributes, two.attributes, is_equal=is_equal)
-        found += self._type(one, two)
+        if self.renaming.knows_names or not self.is_same_type(one, two):
+            found += self._type(one, two)
         if one.is_pure != two.is_pure:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
         return tuple(found)
-
-    def _is_same_operation(self, one: Node, two: Node) -> bool:
-        """Return whether two operations are identical, names included, which is the common case."""
-        return (
-            not self.renaming.knows_names
-            and one.kind is not NodeKind.CONSTANT
-            and one.structure == two.structure
-            and one.kind is two.kind
-            and one.callee == two.callee == self.functions.get(one.callee, one.callee)
-            and one.resolution is two.resolution
-            and one.is_pure == two.is_pure
-        )
-
-    def _has_other_operands(self, one: Node, two: Node) -> bool:
-        """Return whether any operand differs, or a literal."""
-        mine = self.before.entering.get(one.id, ())
-        theirs = self.after.entering.get(two.id, ())
-        if len(mine) != len(theirs) or one.literals != two.literals:
-            return True
-        return one.literal_types != two.literal_types or any(
-            a.position != b.position or not self.is_same_source(a.source, b.source)
-            for a, b in zip(mine, theirs, strict=True)
-        )
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
         """Return whether two nodes have different operations; lowering counts as no difference."""

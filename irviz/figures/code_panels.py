@@ -316,14 +316,11 @@ _HANGING = 4
 
 
 class Part(NamedTuple):
-    """A frame around rows of code.
+    """A frame around rows of code, from its first to its last one, without that of the label.
 
     Attributes:
-        first: The first row.
-        last: The last row, without that of the label.
         start: The column that it begins at.
         end: The column that it ends at, None for the right end of the frame around it.
-        label: Its name, "" for none.
         label_row: The row of the label, which follows what is in it; that of a frame without an
             `end` is in this frame, at the right.
         depth: The number of frames around it.

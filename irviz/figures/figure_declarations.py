@@ -239,12 +239,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "loop nest": {"zh": "循环嵌套", "ko": "루프 중첩"},
     "block": {"zh": "块", "ko": "블록"},
     "initial value": {"zh": "初始值", "ko": "초깃값"},
-    "value": {"zh": "值", "ko": "값"},
-    "result": {"zh": "返回值", "ko": "반환값"},
     "writes": {"zh": "写入", "ko": "쓰기"},
-    "return": {"zh": "返回", "ko": "반환"},
-    "before": {"zh": "变换前", "ko": "변환 전"},
-    "after": {"zh": "变换后", "ko": "변환 후"},
     "computational graph of {0}": {"zh": "{0} 的计算图", "ko": "{0}의 계산 그래프"},
     "calls of {0}, with all arguments as inputs": {
         "zh": "{0} 的调用，所有参数都作为输入",
@@ -296,8 +291,6 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "memory layout": {"zh": "内存布局", "ko": "메모리 배치"},
     "storage scope": {"zh": "存储作用域", "ko": "저장 범위"},
     "loop {1} of {0}": {"zh": "{0} 的循环 {1}", "ko": "{0}의 루프 {1}"},
-    "statement": {"zh": "语句", "ko": "문장"},
-    "attribute": {"zh": "属性", "ko": "속성"},
     "loops {1} of {0}": {"zh": "{0} 的循环 {1}", "ko": "{0}의 루프 {1}"},
     "history of {0}": {"zh": "{0} 的变换历史", "ko": "{0}의 변환 이력"},
 }

@@ -65,13 +65,9 @@ def run_summary(result: RunResult) -> str:
 
 
 class RunBadge(NamedTuple):
-    """What is known of a stage's run.
+    """What is known of a stage's run: how it compares with the first stage's, and itself in a line.
 
-    Attributes:
-        words: A sign and words: how it compares with the first stage's.
-        kind: "good", "warn", "bad", "running", or "" for none of these.
-        details: All that is known of the comparison.
-        run: The run in one line.
+    `kind` is "good", "warn", "bad", "running", or "" for none of these.
     """
 
     words: str

@@ -38,11 +38,7 @@ REPEATED = "↻"
 
 
 class TooSmallError(DrawError):
-    """A text in the picture would be smaller than allowed.
-
-    Attributes:
-        points: The size of its smallest text.
-    """
+    """A text in the picture would be smaller than allowed: it has this many points."""
 
     def __init__(self, message: str, points: float) -> None:
         super().__init__(message)
@@ -59,13 +55,9 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class SlideText:
-    """The words of a figure.
+    """The words of a figure: `label` and `description` are for screen readers.
 
-    Attributes:
-        title: The line above the picture, "" for none.
-        label: The name for screen readers.
-        description: The description for screen readers.
-        programs: The text of the programs that it shows, which is kept in the file.
+    The title is written above the picture, and the text of the programs is kept in the file.
     """
 
     title: str

@@ -165,14 +165,10 @@ class Link(NamedTuple):
 
 
 class Side:
-    """The rows of one loop nest, and what became of the changed ones.
+    """The rows of one loop nest, what became of the changed ones, and their partners.
 
-    `with_extents` are the ids of the blocks whose axes are written with kind and extent.
-
-    Attributes:
-        partners: The rows of the other side.
-        places: The row of each kind and node.
-        bodies: The rows of statements, and of loops, by the innermost block around them.
+    `with_extents` are the ids of the blocks whose axes are written with kind and extent. `bodies`
+    has the rows of statements, and of loops, by the innermost block around them.
     """
 
     def __init__(self, nest: LoopNest | None, with_extents: Collection[str] = ()) -> None:
@@ -218,12 +214,7 @@ class Side:
 
 
 class SideBySide(NamedTuple):
-    """Two loop nests.
-
-    Attributes:
-        lines: The rows that are side by side, by number.
-        links: The rows connected by a line.
-    """
+    """Two loop nests: which rows are side by side, by number, and which a line connects."""
 
     before: Side
     after: Side

@@ -137,13 +137,10 @@ class NodeDiff:
 
 
 class DomainDiff(NamedTuple):
-    """Whether two blocks visit the same points by loops that depend on each other.
+    """Whether two blocks visit the same points by loops, given by their ids, that depend on others.
 
-    Attributes:
-        loops_before: The ids of the loops in the nest before.
-        loops_after: The ids after.
-        is_same: None if it is not known.
-        words: What differs, such as `covers 60 of 64`, or the order; else why it is not known.
+    `is_same` is None if it is not known. `words` say what differs, such as `covers 60 of 64`, or
+    the order; else why it is not known.
     """
 
     loops_before: tuple[str, ...]
@@ -156,11 +153,8 @@ class LoopGroup(NamedTuple):
     """Loops around a block that iterate over the same of its axes, before and after.
 
     Attributes:
-        before: The variables of the loops before, outermost first.
-        after: The variables after.
+        before: The variables of the loops before, outermost first; `ids_before` are their ids.
         changes: What became of them; only SAME if nothing did.
-        ids_before: The ids of the loops in the nest before.
-        ids_after: The ids after.
         domain: What differs in what the block visits, such as `but covers 60 of 64`, or in the
             order of it; "" if nothing does.
     """

@@ -36,9 +36,7 @@ _MATCHED_CALLS = (NodeKind.CALL_FUNCTION, NodeKind.CALL_TIR)
 class DiffSide:
     """A function on one side of a diff, with the module's functions that it may call, by name.
 
-    Attributes:
-        names: The names of its sizes.
-        ranks: What `ranks` returns for its accesses to memory.
+    `names` are those of its sizes, `ranks` what `ranks` returns for its accesses to memory.
     """
 
     graph: Graph
@@ -55,8 +53,7 @@ class NodeLinks(Alignment[NodeId, MatchedBy]):
         values: The nodes before with the same value as a node after, known from examining a called
             function.
         parts: The individual nodes inside of the examined functions.
-        calls_before: The calls before whose callee was examined.
-        calls_after: The calls after whose callee was examined.
+        calls_before: The calls before whose callee was examined; `calls_after` are those after.
     """
 
     values: Mapping[NodeId, frozenset[NodeId]] = field(default_factory=dict)

@@ -112,10 +112,7 @@ def union_graph(
 class _Writer:
     """Writes nodes and regions, outermost first.
 
-    Attributes:
-        ids: The node of each element that is no frame.
-        region_of: The region of each element that is a frame.
-        owners: The region of each scope.
+    `ids` has the nodes of elements, `region_of` the regions of frames, `owners` those of scopes.
     """
 
     def __init__(self, elements: UnionElements, *, folds: bool) -> None:
@@ -340,13 +337,9 @@ class Element:
 
 @dataclass(frozen=True, eq=False)
 class UnionElements:
-    """The elements of several stages.
+    """The elements of several stages, by stage and node; `frames` are those that are frames.
 
-    Attributes:
-        stages: The graphs of the stages.
-        of: For each stage, the element of each node.
-        frames: The elements that are frames.
-        scopes: For each stage, the innermost scope of each region: none is of a plain block.
+    `scopes` has, for each stage, the innermost scope of each region: none is of a plain block.
     """
 
     stages: Sequence[Graph]

@@ -296,9 +296,9 @@ class _Builder:
         bounds.append(_stop(units[-1]))
         children: list[Unit] = []
         index = 0
-        found = find_repeats(self.bound, codes[0], bounds, 0, len(units))
+        found = find_repeats(self.bound, codes[0], bounds)
         if not found and self.layers:
-            found = find_repeats(self.bound, codes[1], bounds, 0, len(units))
+            found = find_repeats(self.bound, codes[1], bounds)
         for start, period, copies in found:
             children += units[index:start]
             index = start + period * copies

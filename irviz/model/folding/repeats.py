@@ -143,10 +143,8 @@ class Repeat(NamedTuple):
     copies: int
 
 
-def find_repeats(
-    bound: BoundNodes, codes: Sequence[int], bounds: Sequence[int], low: int, high: int
-) -> list[Repeat]:
-    """Return the repeats among the units in range(low, high), in order and without overlaps.
+def find_repeats(bound: BoundNodes, codes: Sequence[int], bounds: Sequence[int]) -> list[Repeat]:
+    """Return the repeats among units with these codes, in order and without overlaps.
 
     A unit is a step or a region: unit u has the steps in range(bounds[u], bounds[u + 1]). Two
     sequences of units are copies if their steps have the same operations and operands, whatever
@@ -155,15 +153,15 @@ def find_repeats(
     be any.
     """
     found: list[Repeat] = []
-    is_taken = [False] * (high - low)
-    effort = 40 * (bounds[high] - bounds[low]) + 1000  # bounds the time for any input
-    for run in tandem_repeats(codes[low:high]):
+    is_taken = [False] * len(codes)
+    effort = 40 * (bounds[-1] - bounds[0]) + 1000  # bounds the time for any input
+    for run in tandem_repeats(codes):
         free = _free(is_taken, run.start, run.start + run.length)
         if free is None or free[1] - free[0] < 2 * run.period:
             continue
         best: list[Repeat] = []
-        begin, end = low + free[0], low + free[1]
-        for period, start in _attempts(bound, bounds, begin, end, run.period):
+        begin, end = free
+        for period, start in _attempts(bound, bounds, *free, run.period):
             copies = (end - start) // period
             effort -= (bounds[start + period] - bounds[start]) * copies
             if effort < 0:
@@ -173,7 +171,7 @@ def find_repeats(
                 break
         for one in best:
             count = one.period * one.copies
-            is_taken[one.start - low : one.start - low + count] = [True] * count
+            is_taken[one.start : one.start + count] = [True] * count
         found += best
         if effort < 0:
             break

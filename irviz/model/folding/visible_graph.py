@@ -163,13 +163,9 @@ def visible_graph(
 class _Scene:
     """The drawn graph without its parameters and constants, from the expanded containers.
 
-    Attributes:
-        same: The drawn step for each step.
-        item_at: The index of the item for each step that is drawn.
-        groups: The kind of container for each collapsed item.
-        frames: The regions of the drawn graph.
-        repeats: The expanded repeats, the outer ones first.
-        separate: The weights and elements of results that are nodes of their own.
+    It has, besides what `VisibleGraph` has, the index of the item for each step that is drawn, the
+    kind of container for each collapsed item, and the weights and elements of results that are
+    nodes of their own.
     """
 
     def __init__(
@@ -389,15 +385,10 @@ _CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED, Re
 
 
 class Use(NamedTuple):
-    """A use that is drawn.
+    """A use that is drawn, of a step or an input, by a step and the scene's item that shows it.
 
-    Attributes:
-        source: The step or the input that is used.
-        step: The step that uses it.
-        item: The index of the scene's item that uses it.
-        frame: The region of the use; for a use by another copy, it is not the item's own.
-        is_carried: Whether the value goes from one copy of a repeat to the next.
-        is_other: Whether a copy other than the shown one uses it.
+    The frame of a use by another copy is not the item's own. `is_carried` is as in `Edge`, and
+    `is_other` tells whether a copy other than the shown one uses it.
     """
 
     source: Operand

@@ -40,13 +40,10 @@ class Mode(IntEnum):
 
 
 class Place(NamedTuple):
-    """Memory, or a part of it.
+    """Memory, or a part of it: a field of a tuple, or the bytes in range(begin, end).
 
     Attributes:
         root: The node that it comes from, "" for everything that is not a value of the function.
-        fields: Which field of a tuple it is.
-        begin: The first byte.
-        end: The byte after the last one.
         is_object: Whether it is the object that a name stands for, and not its memory, which views
             of it keep when the object is freed.
     """

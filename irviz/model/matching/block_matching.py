@@ -20,14 +20,10 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
 
 
 class Place(NamedTuple):
-    """A block and its enclosing blocks and loops, outermost first.
+    """A block, its position in the text, and the blocks and loops around it, outermost first.
 
-    Attributes:
-        number: Its position in the text.
-        loops: The loops around it, those around outer blocks included.
-        blocks: The blocks around it.
-        conditions: The headings of other statements around it, such as `if`.
-        inner: The names of the blocks inside of it.
+    The loops around outer blocks are included. `conditions` are the headings of other statements
+    around it, such as `if`, and `inner` the names of the blocks inside of it.
     """
 
     block: Block

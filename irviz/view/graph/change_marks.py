@@ -53,13 +53,7 @@ _WORDS = {
 
 
 class ChangeMark(NamedTuple):
-    """What became of a node.
-
-    Attributes:
-        kind: A key of `Theme.changes`.
-        text: The sign, and a word or numbers.
-        tooltip: All differences.
-    """
+    """What became of a node: a key of `Theme.changes`, a sign with words, and all differences."""
 
     kind: str
     text: str

@@ -23,13 +23,9 @@ _FLAG_WIDTH = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How an overlay marks a node.
+    """How an overlay marks a node: its tint, from 0 to 1, a short label, and a warning.
 
-    Attributes:
-        share: The strength of the tint, from 0 to 1.
-        text: A short label beside the node.
-        is_flagged: Whether the node has a warning.
-        is_first: Whether the warning is the larger one, for the node where a problem begins.
+    `is_first` tells whether the warning is the larger one, for the node where a problem begins.
     """
 
     share: float
@@ -50,11 +46,7 @@ class Overlay:
     """The marks of nodes, and the texts of their legend.
 
     A node without a mark keeps its shape and loses its colour, because colour now means a share.
-
-    Attributes:
-        low: The value of share 0.
-        high: The value of share 1.
-        flag: The meaning of a warning.
+    `low` and `high` are the values of the shares 0 and 1, `flag` is the meaning of a warning.
     """
 
     title: str

@@ -370,14 +370,7 @@ def _extent(parts: Iterable[Rect | int], frames: Mapping[str, ClusterFrame], wit
 
 @dataclass(frozen=True, eq=False)
 class PlacedDiff:
-    """Both sides of a diff, positioned by their union graph.
-
-    Attributes:
-        sides: What is drawn of each side.
-        union: The layout of the graph of both.
-        placed: The layout of each side, of the same size.
-        changes: What became of each side.
-    """
+    """Both sides of a diff, positioned by their union graph; both layouts have the same size."""
 
     sides: SideGraphs
     union: PlacedGraph

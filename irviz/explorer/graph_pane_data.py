@@ -22,12 +22,7 @@ from irviz.explorer.stage_pictures import (
 from irviz.explorer.state import Side, State, derived
 from irviz.explorer.viewer import schema
 from irviz.ir.module_functions import prim_funcs
-from irviz.model.diff.diff_result import (
-    BlockDiff,
-    ChangeKind,
-    NodeDiff,
-    node_summary,
-)
+from irviz.model.diff.diff_result import BlockDiff, ChangeKind, NodeDiff, node_summary
 from irviz.model.folding.expansion import repeat_copies
 from irviz.model.graph.graph import (
     Edge,

@@ -13,15 +13,7 @@ from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.parameter_values import Array, is_equal_array
 from irviz.ir.tvmscript import prim_func_script
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    Resolution,
-    id_in_callee,
-)
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, id_in_callee
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
@@ -202,7 +194,7 @@ def _weight_array(state: State, found: Location, node_id: NodeId) -> Array | Non
 def _shared_words(state: State, found: Location) -> str:
     """List the users of a shared weight, and other weights with equal values."""
     graph = graph_of(found.stage, found.function)
-    if found.inner not in graph.index or graph[found.inner].kind not in INPUT_KINDS:
+    if found.inner not in graph.index or not graph[found.inner].is_input:
         return ""
     return "; ".join(filter(None, (_users_words(graph, found), _equal_words(state, found))))
 
@@ -221,7 +213,7 @@ def _equal_words(state: State, found: Location) -> str:
     for node in found.graph.nodes:
         tensor = tensors.get(node.id)
         is_itself = node.id == found.inner or (tensor is not None and tensor.same_as(tied))
-        if node.kind in INPUT_KINDS and not is_itself:
+        if node.is_input and not is_itself:
             array = _weight_array(state, found, node.id)
             if array is not None and is_equal_array(own, array):
                 equal.append(node.name or node.id)

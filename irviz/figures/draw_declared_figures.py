@@ -34,7 +34,7 @@ from irviz.figures.code_panels import (
 from irviz.figures.figure_declarations import Declaration, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, RegionKind
+from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.session.stage_view import ViewState
@@ -466,7 +466,7 @@ def _without_types(graph: Graph) -> Graph:
 
 def _sentences(graph: Graph) -> str:
     """Describe a graph: a sentence about its inputs and one for each call."""
-    inputs = [node for node in graph.nodes if node.kind in INPUT_KINDS]
+    inputs = [node for node in graph.nodes if node.is_input]
     given = ", ".join(node_labels.value_label(node) for node in inputs)
     found = [f"{graph.function}({given})."]
     for node in graph.nodes:

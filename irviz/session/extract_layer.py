@@ -8,7 +8,7 @@ from collections.abc import Collection
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_function
 from irviz.model.folding.expansion import copy_around
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, NodeId, grouped
+from irviz.model.graph.graph import Graph, Layer, NodeId, grouped
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.session.stage_cache import graph_of, reading_of, tree_of
 from irviz.transforms.reduction_candidates import keep_bindings
@@ -85,7 +85,7 @@ def _positions(graph: Graph, nodes: Collection[NodeId], around: Layer) -> dict[N
     for node in graph.nodes:
         if node.id in nodes or node.id in sources:
             layer = common_layer(node.layers)
-            is_weight = node.kind in INPUT_KINDS and layer[: len(around)] == around
+            is_weight = node.is_input and layer[: len(around)] == around
             is_own = is_weight or node.id in nodes
             kind = node.callee or node.kind.value
             key = (layer[len(around) :], kind) if is_own else ((), "input")

@@ -28,7 +28,6 @@ from irviz.model.graph.graph import (
     inlined_parts,
     neighbourhood,
     nodes_between,
-    regions_around,
     subgraph,
 )
 from irviz.session.stage_cache import graph_of, tree_of
@@ -164,8 +163,8 @@ class StageView:
         _, drawn = self.weights.get(NodeId(node_id), (None, NodeId(node_id)))
         index = self.graph.index.get(drawn)
         region = self.graph.nodes[index].region if index is not None else None
-        regions = self.graph.regions
-        return filter(None, (regions[one].id for one in regions_around(regions, region)))
+        around = self.graph.regions_around(region)
+        return filter(None, (self.graph.regions[one].id for one in around))
 
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the drawn node that shows a node of the function, None outside of the part."""

@@ -20,7 +20,6 @@ from irviz.model.graph.graph import (
     NodeKind,
     RegionKind,
     Resolution,
-    regions_around,
 )
 from irviz.model.graph.layers import number_of_inputs
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
@@ -277,7 +276,7 @@ def _sized(link: Markup, type_label: str) -> Markup:
 
 def _block(graph: Graph, node: Node) -> str:
     """Return the block of bindings of a node, or the blocks around one of a PrimFunc."""
-    around = list(regions_around(graph.regions, node.region))
+    around = list(graph.regions_around(node.region))
     if node.kind is NodeKind.BLOCK:
         regions = [graph.regions[index] for index in around]
         names = [one.name for one in regions if one.kind is RegionKind.OUTER_BLOCK]

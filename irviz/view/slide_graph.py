@@ -15,16 +15,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    regions_around,
-)
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
@@ -145,7 +136,7 @@ def _columns(graph: Graph, count: int) -> list[Graph]:
     """
     if count == 1:
         return [graph]
-    calls = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    calls = [node for node in graph.nodes if not node.is_input]
     place = {node.id: at for at, node in enumerate(calls)}
     passed: list[set[NodeId]] = [set() for _ in calls]  # the values that pass each place
     reached: list[set[NodeId]] = [set() for _ in calls]
@@ -194,7 +185,7 @@ def _columns(graph: Graph, count: int) -> list[Graph]:
 
 def _frames(graph: Graph, nodes: Iterable[Node]) -> set[int]:
     """Return the regions around nodes."""
-    return {one for node in nodes for one in regions_around(graph.regions, node.region)}
+    return {one for node in nodes for one in graph.regions_around(node.region)}
 
 
 def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
@@ -204,7 +195,7 @@ def _side_inputs(graph: Graph) -> dict[NodeId, list[Node]]:
         operands = graph.entering.get(node.id, ())
         for edge in operands[1:]:
             one = graph[edge.source]
-            if one.kind in INPUT_KINDS and len(graph.leaving[one.id]) == 1:
+            if one.is_input and len(graph.leaving[one.id]) == 1:
                 found.setdefault(node.id, []).append(one)
     return found
 
@@ -213,7 +204,7 @@ def without_frames(graph: Graph, hidden: Collection[int]) -> Graph:
     """Return the graph without some regions, given by their indices: their contents stay."""
 
     def shown(region: int | None) -> int | None:
-        return next((n for n in regions_around(graph.regions, region) if n not in hidden), None)
+        return next((n for n in graph.regions_around(region) if n not in hidden), None)
 
     regions = tuple(one._replace(parent=shown(one.parent)) for one in graph.regions)
     nodes = [node._replace(region=shown(node.region)) for node in graph.nodes]
@@ -417,7 +408,7 @@ class _Panel:
         left, wanted = self._border("right") + _GAP, []
         frames = [one.rect.right - one.rect.width / 3 for one in self.scene.frames.values()]
         start = min(frames, default=left - _GAP)  # into the gap where it is between two of them
-        placed = [one for one in self.graph.nodes if one.kind not in INPUT_KINDS]
+        placed = [one for one in self.graph.nodes if not one.is_input]
         for node in _alone(self.graph):
             at = placed.index(node)
             before = [self._around(one, node) for one in placed[:at] if one.id in self.shapes]
@@ -606,7 +597,7 @@ class _Callout:
 
 def _label(node: Node) -> str:
     """Return what is written beside an edge: an input has its name in its shape."""
-    return node.type_label if node.kind in INPUT_KINDS else node_labels.value_label(node)
+    return node.type_label if node.is_input else node_labels.value_label(node)
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:
@@ -617,7 +608,7 @@ def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:
 def _alone(graph: Graph) -> list[Node]:
     """Return the calls without operands or uses, such as allocations that are only an effect."""
     used = {*graph.entering, *graph.leaving, *graph.outputs}
-    return [one for one in graph.nodes if one.id not in used and one.kind not in INPUT_KINDS]
+    return [one for one in graph.nodes if one.id not in used and not one.is_input]
 
 
 def _chain(

@@ -7,18 +7,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from irviz.model.graph.graph import (
-    CALLEE,
-    INPUT_KINDS,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    TypeParts,
-    regions_around,
-)
+from irviz.model.graph.graph import CALLEE, Graph, Node, NodeId, NodeKind, TypeParts
 
-_WITH_SIZES = (*INPUT_KINDS, NodeKind.MATCH_CAST)
 _WORD = r"""'[^']*'|"[^"]*"|[^\W\d][\w.]*(?![\w.(])"""
 """A quoted text, which is kept, or a word that is not called."""
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -49,7 +39,7 @@ def names_of_sizes(graph: Graph, type_parts: Callable[[Node], TypeParts]) -> Nam
     sizes: dict[str, None] = {}
     numbers: dict[str, None] = {}
     for node in graph.nodes:
-        if node.kind in _WITH_SIZES:
+        if node.is_input or node.kind is NodeKind.MATCH_CAST:
             parts = type_parts(node)
             if parts.symbols:
                 words = _IDENTIFIER.findall(parts.text)
@@ -184,7 +174,7 @@ def with_contents(graph: Graph) -> Graph:
             # in any order: independent ones may change places
             facts = (node.kind.value, node.attributes, tuple(sorted(inside[node.id])))
             nodes[index] = node = node._replace(structure=hash(facts))
-        for at in regions_around(graph.regions, node.region):
+        for at in graph.regions_around(node.region):
             owner = graph.regions[at].owner
             if owner is not None and node.kind is not NodeKind.CONSTANT:
                 inside[owner].append(node.structure)

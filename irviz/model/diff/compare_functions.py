@@ -21,10 +21,8 @@ from irviz.model.diff.diff_result import (
 )
 from irviz.model.diff.node_links import NodeGroup, NodeLinks, outermost
 from irviz.model.graph.graph import (
-    CALL_AND_OPERATOR_KINDS,
     CALLEE,
     FUNCTION_NAME,
-    INPUT_KINDS,
     Graph,
     Node,
     NodeId,
@@ -259,9 +257,7 @@ def block_partners(
     pairs = (pair for each in several_first for pair in product(each.before, each.after))
     nodes = ((before[one], after[two]) for one, two in pairs)
     became = grouped(
-        (one.region, two.region)
-        for one, two in nodes
-        if one.kind not in INPUT_KINDS and two.kind not in INPUT_KINDS
+        (one.region, two.region) for one, two in nodes if not one.is_input and not two.is_input
     )
     return {one: Counter(regions).most_common(1)[0][0] for one, regions in became.items()}
 
@@ -425,7 +421,6 @@ def _named(node: Node) -> str:
 # --- Compare two corresponding nodes -------------------------------------------------------------
 
 
-_CALLS = frozenset(CALL_AND_OPERATOR_KINDS)
 _KIND_ASPECTS = {"shape": Aspect.SHAPE, "dtype": Aspect.DTYPE, "device": Aspect.DEVICE}
 
 
@@ -490,7 +485,7 @@ class NodeComparison:
         elif kinds == (NodeKind.CONSTANT, NodeKind.CONSTANT):
             if not self.is_same_value(one.id, two.id):
                 yield Difference(Aspect.VALUE, "", "")  # too large for words
-        elif not _CALLS.issuperset(kinds):
+        elif not (one.is_call_or_operator and two.is_call_or_operator):
             if one.kind is not two.kind:
                 yield Difference(Aspect.OPERATION, _operation_name(one), _operation_name(two))
         else:

@@ -15,7 +15,6 @@ from irviz.model.diff.canonical_names import Names, common_names, with_contents,
 from irviz.model.diff.diff_result import Part
 from irviz.model.graph.graph import (
     FUNCTION_NAME,
-    INPUT_KINDS,
     SEPARATOR,
     Graph,
     Node,
@@ -495,8 +494,7 @@ def _extended(
     if len(group.before) != 1 or len(group.after) != 1:
         return group
     (one,), (two,) = group.before, group.after
-    kind = before.graph[one].kind
-    if kind in INPUT_KINDS or not is_other_operation(one, two):
+    if before.graph[one].is_input or not is_other_operation(one, two):
         return group
     mine, theirs = before.alone(one), after.alone(two)
     if not mine and not theirs:

@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 
 from irviz.limits import MOST_NODES
 from irviz.model.diff.union_graph import UnionGraph
-from irviz.model.folding.containers import (
-    Container,
-    count_elements,
-    group_facts,
-    with_parameters,
-)
+from irviz.model.folding.containers import Container, count_elements, group_facts, with_parameters
 from irviz.model.folding.expansion import Expansion, container_paths
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
@@ -25,7 +20,6 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
     grouped,
-    regions_around,
     with_group_titles,
 )
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
@@ -126,7 +120,7 @@ def _unfolded_side(
         **{one: union.graph[place].region for one, place in places.items()},
         **{one: union.graph.regions[region].parent for one, region in frames.items()},
     }
-    used = {one for index in around.values() for one in regions_around(union.graph.regions, index)}
+    used = {one for index in around.values() for one in union.graph.regions_around(index)}
     regions = [one._replace(kind=RegionKind.BINDING_BLOCK, id="") for one in union.graph.regions]
     for own, index in union.regions[at].items():
         if index in used:
@@ -220,7 +214,7 @@ class _Side:
     ) -> Node:
         """Return a node of this stage in a region, with what is drawn as part of it."""
         parts = [one for one in held[node_id] if one.id != node_id]
-        weights = (one for one in parts if one.kind in INPUT_KINDS)
+        weights = (one for one in parts if one.is_input)
         items = (
             one
             for one in parts
@@ -233,11 +227,11 @@ class _Side:
 
     def _group(self, group: Node, nodes: Sequence[Node]) -> Node:
         """Return the group as it is in this stage, which has these nodes of it."""
-        inside = [one for one in nodes if one.kind not in INPUT_KINDS]
+        inside = [one for one in nodes if not one.is_input]
         container = self.containers.get(group.id)
         if container and inside:
             facts = group_facts(inside, container.layer, container.copies)
-            inputs = (one for one in nodes if one.kind in INPUT_KINDS)
+            inputs = (one for one in nodes if one.is_input)
             weights = sum(count_elements(one) for one in inputs if one.layers)
             group = with_parameters(group._replace(attributes=facts), weights)
         return group._replace(size=len(nodes))
@@ -247,7 +241,7 @@ class _Side:
         order = [node.id for node in self.drawn.nodes]
         last: dict[int, int] = {}
         for number, node in enumerate(self.drawn.nodes):
-            last.update(dict.fromkeys(regions_around(self.drawn.regions, node.region), number))
+            last.update(dict.fromkeys(self.drawn.regions_around(node.region), number))
         ends = sorted(self.filled, key=lambda region: last.get(region, -1), reverse=True)
         for region in ends:
             order.insert(last.get(region, -1) + 1, self.filled[region])
@@ -260,13 +254,13 @@ class _Side:
         where = self.visible.where(leaf or self.inside[frame])
         if where is None:
             return None
-        depth = len(_frames(self.union.graph.regions, None if leaf else frame))
+        depth = len(_frames(self.union.graph, None if leaf else frame))
         if where not in self.union.graph.index:  # a group
             container = self.containers.get(where)
             region = container.region if container else None
-            is_same = leaf or len(_frames(self.union.graph.regions, region)) == depth
+            is_same = leaf or len(_frames(self.union.graph, region)) == depth
             return self.framed.get(region, where) if is_same else where
-        around = _frames(self.drawn.regions, self.drawn[where].region)
+        around = _frames(self.drawn, self.drawn[where].region)
         if not leaf:
             return self.filled.get(around[-depth], node_id)
         if where in self.own:
@@ -329,9 +323,9 @@ class _Side:
             around = {
                 self.stage.regions[one].kind
                 for own in held[node.id]
-                for one in regions_around(self.stage.regions, own.region)
+                for one in self.stage.regions_around(own.region)
             }
-            for index in regions_around(self.drawn.regions, node.region):
+            for index in self.drawn.regions_around(node.region):
                 used.add(index)
                 if RegionKind.DATAFLOW_BLOCK in around:
                     dataflow.add(index)
@@ -344,6 +338,7 @@ class _Side:
         )
 
 
-def _frames(regions: Sequence[Region], index: int | None) -> list[int]:
+def _frames(graph: Graph, region: int | None) -> list[int]:
     """Return the frames among a region and those around it."""
-    return [one for one in regions_around(regions, index) if regions[one].kind is RegionKind.FUSED]
+    around = graph.regions_around(region)
+    return [one for one in around if graph.regions[one].kind is RegionKind.FUSED]

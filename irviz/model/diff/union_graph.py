@@ -16,18 +16,7 @@ from itertools import product
 from irviz.gc_pause import gc_paused
 from irviz.model.diff.diff_result import Aspect, ChangeKind, NodeDiff
 from irviz.model.folding.containers import ContainerTree, container_tree
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    Region,
-    RegionKind,
-    grouped,
-    regions_around,
-)
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind, grouped
 
 _MAX_UNFOLDED = 24
 """In functions with more bindings than this, long runs of unchanged ones are drawn as one node."""
@@ -324,7 +313,7 @@ class Element:
     @property
     def is_input(self) -> bool:
         """Whether it is a parameter or a constant."""
-        return bool(self.at) and self.node.kind in INPUT_KINDS
+        return bool(self.at) and self.node.is_input
 
     @property
     def last_leaf(self) -> Element:
@@ -542,7 +531,7 @@ def _shared_nodes(
         if _is_in_place(diff) and not _is_moved(diff):
             was, now = before[diff.before[0]], after[diff.after[0]]
             around = _framed(before, was.region), _framed(after, now.region)
-            if was.kind in INPUT_KINDS or now.kind in INPUT_KINDS:
+            if was.is_input or now.is_input:
                 inputs += [
                     (one, two)
                     for one, two in product(*around)
@@ -555,7 +544,7 @@ def _shared_nodes(
 
 def _framed(graph: Graph, region: int | None) -> tuple[int, ...]:
     """Return the regions with frames around something in a region."""
-    around = regions_around(graph.regions, region)
+    around = graph.regions_around(region)
     return tuple(one for one in around if _has_frame(graph.regions[one]))
 
 

@@ -12,15 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irviz.limits import MIN_REPEAT
-from irviz.model.graph.graph import (
-    CALL_AND_OPERATOR_KINDS,
-    INPUT_KINDS,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    Resolution,
-)
+from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import KILLS, STORAGES
 
 _OF_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
@@ -90,7 +82,7 @@ class BoundNodes:
         if len(sources) != 1 or sources[0] < 0:
             return None
         node, source = self.nodes[step], self.nodes[sources[0]]
-        if node.kind is NodeKind.TUPLE_GET_ITEM and source.kind in CALL_AND_OPERATOR_KINDS:
+        if node.kind is NodeKind.TUPLE_GET_ITEM and source.is_call_or_operator:
             users = [self.at[edge.target] for edge in self.graph.leaving[source.id]]
             are_items = all(self.nodes[one].kind is node.kind for one in users)
             is_one = are_items and sum(self.last[one] > one for one in users) <= 1
@@ -105,7 +97,7 @@ def bound_nodes(graph: Graph) -> BoundNodes:
     In the graph of several stages, a constant that was computed in one of them has operands.
     """
     entered = graph.entering
-    nodes = [node for node in graph.nodes if node.kind not in INPUT_KINDS or node.id in entered]
+    nodes = [node for node in graph.nodes if not node.is_input or node.id in entered]
     at = {node.id: index for index, node in enumerate(nodes)}
     operands: list[list[Operand]] = [[] for _ in nodes]
     last = list(range(len(nodes)))

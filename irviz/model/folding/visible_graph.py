@@ -19,7 +19,6 @@ from irviz.model.folding.containers import (
 from irviz.model.folding.expansion import Expansion, container_paths, expanded_containers
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
-    CALL_AND_OPERATOR_KINDS,
     Edge,
     Graph,
     Node,
@@ -27,7 +26,6 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
-    regions_around,
     with_group_titles,
 )
 from irviz.model.graph.layers import common_layer
@@ -489,7 +487,7 @@ class LeafPlacement:
         """
         is_weight = bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
         is_separate = leaf.id in self._scene.separate or user.id in self._scene.separate
-        return is_weight and user.kind in CALL_AND_OPERATOR_KINDS and not is_separate
+        return is_weight and user.is_call_or_operator and not is_separate
 
     def _is_input(self, leaf: Node) -> bool:
         """Return whether a leaf is an input of a model, if inputs can be told from weights."""
@@ -531,10 +529,17 @@ class LeafPlacement:
         step = scene.bound.at.get(owner)  # a subgraph may lack it
         return None if step is None else scene.items[scene.item_at[scene.same[step]]].region
 
+    def _path(self, frame: int | None) -> list[int]:
+        """Return a region and those around it, the outermost first."""
+        return [] if frame is None else [*self._path(self._scene.frames[frame].parent), frame]
+
     def _innermost(self, frames: Sequence[int | None]) -> int | None:
         """Return the innermost region around all of these."""
-        paths = [[*regions_around(self._scene.frames, frame)][::-1] for frame in frames]
-        around = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
+        around = [
+            level[0]
+            for level in zip(*map(self._path, frames), strict=False)
+            if len(set(level)) == 1
+        ]
         return around[-1] if around else None
 
 

@@ -151,6 +151,16 @@ class Node(NamedTuple):
         return cast("float | None", self.work() if callable(self.work) else self.work)
 
     @property
+    def is_input(self) -> bool:
+        """Whether it is a parameter or a constant, which have no binding and no operands."""
+        return self.kind in INPUT_KINDS
+
+    @property
+    def is_call_or_operator(self) -> bool:
+        """Whether it calls a function or an operator."""
+        return self.kind in CALL_AND_OPERATOR_KINDS
+
+    @property
     def operation(self) -> tuple[NodeKind, int]:
         """A key that is equal for nodes with the same operation."""
         return self.kind, self.structure
@@ -308,6 +318,12 @@ class Graph:
         """Return the parameters of the function, or of the inner function of a region."""
         return self._params.get(region, ())
 
+    def regions_around(self, index: int | None) -> Iterator[int]:
+        """Yield the index of a region and of those around it, the innermost first."""
+        while index is not None:
+            yield index
+            index = self.regions[index].parent
+
     def operands(self, node_id: NodeId) -> Sequence[Edge]:
         """Return the incoming edges from earlier nodes, which leaves out those of recursion."""
         edges = self.entering.get(node_id, ())
@@ -353,13 +369,6 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return found
 
 
-def regions_around(regions: Sequence[Region], index: int | None) -> Iterator[int]:
-    """Yield the index of a region and of those around it, the innermost first."""
-    while index is not None:
-        yield index
-        index = regions[index].parent
-
-
 def lone_calls(graph: Graph) -> dict[int, NodeId]:
     """Return the call that is all that a layer's region holds, by the index of the region.
 
@@ -367,7 +376,7 @@ def lone_calls(graph: Graph) -> dict[int, NodeId]:
     """
     held: dict[int, list[Node]] = {}
     for node in graph.nodes:
-        for index in regions_around(graph.regions, node.region):
+        for index in graph.regions_around(node.region):
             held.setdefault(index, []).append(node)
     return {
         index: nodes[0].id
@@ -375,7 +384,7 @@ def lone_calls(graph: Graph) -> dict[int, NodeId]:
         if len(nodes) == 1
         and nodes[0].region == index
         and graph.regions[index].kind is RegionKind.LAYER
-        and nodes[0].kind in CALL_AND_OPERATOR_KINDS
+        and nodes[0].is_call_or_operator
         and nodes[0].resolution is not Resolution.FUNCTION  # it can be expanded itself
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import digits
 
 from irviz.gc_pause import gc_paused
-from irviz.model.graph.graph import INPUT_KINDS, Graph, Layer, LayerPart, Node, NodeId, NodeKind
+from irviz.model.graph.graph import Graph, Layer, LayerPart, Node, NodeId, NodeKind
 
 _TENSOR = re.compile(
     r"[._](weight|bias|scale|gamma|beta|kernel|embedding|running_(mean|var)|moving_\w+)$"
@@ -97,7 +97,7 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
     known = known or _named(graph)
     if not known:
         return graph
-    bound = [node for node in graph.nodes if node.kind not in INPUT_KINDS]
+    bound = [node for node in graph.nodes if not node.is_input]
     found = _filled(graph, bound, known)
     if is_named:
         _end_with_siblings(bound, known, found)
@@ -110,7 +110,7 @@ def with_layers(graph: Graph, known: LayersByNode) -> Graph:
             if params <= inputs or not (inputs or layer_of_parameter(node.name)):
                 nodes.append(node)
                 continue
-        if node.kind in INPUT_KINDS:
+        if node.is_input:
             users = (edge.target for edge in graph.leaving.get(node.id, ()))
             layers: tuple[Layer, ...] = (common_layer(found.get(one, ()) for one in users),)
         else:
@@ -129,7 +129,7 @@ def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
     """Return the layers of nodes that use parameters, from the parameters' names."""
     weights: dict[NodeId, list[Layer]] = {}
     for node in graph.nodes:
-        if node.kind in INPUT_KINDS:
+        if node.is_input:
             layer = layer_of_parameter(node.name)
             if layer is not None:
                 weights[node.id] = [layer]
@@ -137,7 +137,7 @@ def _named(graph: Graph) -> dict[NodeId, tuple[Layer, ...]]:
         return {}
     found: dict[NodeId, tuple[Layer, ...]] = {}
     for node in graph.nodes:
-        if node.kind in INPUT_KINDS:
+        if node.is_input:
             continue
         sources = [edge.source for edge in graph.operands(node.id)]
         own = [layer for one in sources for layer in weights.get(one, ())]
@@ -190,10 +190,6 @@ def _end_with_siblings(bound: list[Node], known: LayersByNode, found: dict[NodeI
                     found[node.id] = layer[:-1]
 
 
-def _is_input(node: Node) -> bool:
-    return node.kind is NodeKind.PARAM and layer_of_parameter(node.name) is None
-
-
 def _between(
     graph: Graph, node: Node, before: Layer, after: Layer, found: Mapping[NodeId, Layer]
 ) -> Layer:
@@ -201,7 +197,9 @@ def _between(
     if not users and not node.is_pure:
         return before  # such as the end of a buffer
     sources = [edge.source for edge in graph.operands(node.id)]
-    made = [found.get(one, ()) for one in sources if one in found or _is_input(graph[one])]
+    params = (one for one in sources if graph[one].kind is NodeKind.PARAM)
+    inputs = {one for one in params if layer_of_parameter(graph[one].name) is None}
+    made = [found.get(one, ()) for one in sources if one in found or one in inputs]
     used = [found[edge.target] for edge in users if edge.target in found][:1]
     near = common_layer(made or used)
     fits = near in (before[: len(near)], after[: len(near)])

@@ -23,7 +23,6 @@ from irviz.model.graph.graph import (
     Positions,
     RegionKind,
     Resolution,
-    regions_around,
 )
 
 _Path: TypeAlias = "tuple[int, ...]"
@@ -239,9 +238,7 @@ class _Analysis:
         )
         results = [edge.source for edge in operands]
         inside = {
-            one.id
-            for one in self.graph.nodes
-            if region in regions_around(self.graph.regions, one.region)
+            one.id for one in self.graph.nodes if region in self.graph.regions_around(one.region)
         }
         captured = [
             (one.mode, one.place)
@@ -310,7 +307,7 @@ class _Analysis:
 
     def _record(self, node: Node, mode: Mode, places: Iterable[Place]) -> None:
         regions = self.graph.regions
-        around = regions_around(regions, node.region)
+        around = self.graph.regions_around(node.region)
         function = next((one for one in around if regions[one].kind is RegionKind.FUNCTION), None)
         for place in places:
             found = self.log.setdefault((function, place.root), [])

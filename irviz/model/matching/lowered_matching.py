@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from irviz.model.graph.graph import CALLEE, INPUT_KINDS, Graph, Node, NodeId, NodeKind, grouped
+from irviz.model.graph.graph import CALLEE, Graph, Node, NodeId, NodeKind, grouped
 from irviz.model.matching.operation_names import (
     REPRESENTATIONS,
     fused_operations,
@@ -536,7 +536,7 @@ class ValueOrigins:
         """Return whether a node computes elements, rather than naming or moving them."""
         is_memory = is_allocation(node) and node.id not in self._items
         is_moved = node.id in self._origins or is_memory
-        return node.kind not in INPUT_KINDS and not is_moved
+        return not node.is_input and not is_moved
 
     @cached_property
     def operations(self) -> frozenset[str]:

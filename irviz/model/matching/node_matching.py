@@ -16,18 +16,7 @@ from functools import partial
 from itertools import islice
 from types import MappingProxyType
 
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    RegionKind,
-    grouped,
-    regions_around,
-)
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind, grouped
 from irviz.model.matching.alignment import MatchedBy
 from irviz.model.matching.lowered_matching import (
     Joined,
@@ -130,7 +119,7 @@ def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
 
 def _is_inside(graph: Graph, node: Node, owner: NodeId) -> bool:
     """Return whether a node is in the region of an inner function."""
-    around = regions_around(graph.regions, node.region)
+    around = graph.regions_around(node.region)
     return any(graph.regions[one].owner == owner for one in around)
 
 
@@ -220,10 +209,10 @@ class _Matching:
         named = grouped(
             ((self.other.graph.scope(node), node.name), node.id)
             for node in self.other.free()
-            if node.kind in INPUT_KINDS and node.name
+            if node.is_input and node.name
         )
         for node in self.side.free():
-            if node.kind in INPUT_KINDS:
+            if node.is_input:
                 same = named.get((self.side.graph.scope(node), node.name))
                 if same:
                     self.pair(node.id, same.pop(0), MatchedBy.NAME)
@@ -243,7 +232,7 @@ class _Matching:
         values = self.other.values
         for index, node in enumerate(self.other.graph.nodes):
             values[node.id] = index
-            if node.kind not in INPUT_KINDS:
+            if not node.is_input:
                 same = self.alike.setdefault(self.other.value_key(node), {})
                 if same and self.other.is_one_value(node):
                     values[node.id] = values[next(iter(same))]
@@ -254,7 +243,7 @@ class _Matching:
     def _by_structure(self, node: Node) -> None:
         """Match a node with one of the same operation on the same values, and number its value."""
         side, taken = self.side, self.other.partners
-        if node.id not in side.partners and node.kind not in INPUT_KINDS:
+        if node.id not in side.partners and not node.is_input:
             same = self.alike.get(side.value_key(node), {})
             free = (one for one in same if one not in taken)
             left = list(islice(free, _MAX_CANDIDATES)) if same else []
@@ -299,7 +288,7 @@ class _Matching:
         users = {edge.target for node in self.side.free() for edge in leaving.get(node.id, ())}
         for node in reversed(self.side.graph.nodes) if users else ():
             partner = self.side.partners.get(node.id) if node.id in users else None
-            if partner is None or node.kind in INPUT_KINDS:
+            if partner is None or node.is_input:
                 continue
             mine, theirs = self.side.entering(node.id), self.other.entering(partner)
             is_same = node.operation == self.other.graph[partner].operation
@@ -364,7 +353,7 @@ class _Matching:
         settled: set[NodeId] = set()
         for node in reversed(self.side.graph.nodes):
             partner = self.side.partners.get(node.id)
-            if partner is None or node.kind in INPUT_KINDS:
+            if partner is None or node.is_input:
                 continue
             others = {edge.position: edge.source for edge in self.other.entering(partner)}
             for edge in self.side.entering(node.id):

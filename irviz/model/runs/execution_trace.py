@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from math import prod
 
-from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeId, UnknownNodeError, id_in_callee
+from irviz.model.graph.graph import Graph, NodeId, UnknownNodeError, id_in_callee
 from irviz.model.runs.array_diff import Array as Array
 from irviz.model.runs.array_diff import (
     ArrayDiff,
@@ -257,7 +257,7 @@ def first_divergence(
         drift=max((differences[one].max_abs for one in upstream), default=0.0),
         absorbed=tuple(one for one in before if differences[one].is_different),
         between=tuple(sorted(between, key=graph.index.__getitem__)),
-        is_input=graph[first].kind in INPUT_KINDS and not graph.entering.get(first),
+        is_input=graph[first].is_input and not graph.entering.get(first),
         reaches_output=first in reaching,
     )
 

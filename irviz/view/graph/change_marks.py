@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
 from irviz.model.diff.stage_graphs import SideGraph
-from irviz.model.graph.graph import INPUT_KINDS, NodeId
+from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
 from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
 from irviz.view.svg_primitives import Point, Rect, Size
@@ -96,7 +96,7 @@ def draw_marks(
         add_shape(group, node_style(node).shape, rect, **lines)
         size = _pill_size(mark.text)
         x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
-        if node.kind in INPUT_KINDS:
+        if node.is_input:
             below = size.height / 2 - 6
             x, y = rect.centre[0], rect.top - below if scene.outward > 0 else rect.bottom + below
         elif one in changes.contents:  # it fills a frame

@@ -10,16 +10,7 @@ from types import MappingProxyType
 import graphviz
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import (
-    DIFF_REGIONS,
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-    RegionKind,
-)
+from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
 from irviz.view.graph import node_labels
 from irviz.view.graph.layout import LayoutInput
 from irviz.view.graph.nodes_and_edges import (
@@ -141,7 +132,7 @@ def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
     ends = [sum(not one.is_carried for one in each) for each in edges]
     if max(ends) == 1:
         return {"weight": _STRAIGHT}
-    is_only = min(ends) == 1 and graph[edge.source].kind not in INPUT_KINDS
+    is_only = min(ends) == 1 and not graph[edge.source].is_input
     return {"weight": _ALMOST_STRAIGHT} if is_only else {}
 
 
@@ -184,7 +175,7 @@ def _below_frames(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     """
     if not graph.has_weights:
         return []
-    inputs = [n.id for n in graph.nodes if n.region is None and n.kind in INPUT_KINDS]
+    inputs = [n.id for n in graph.nodes if n.region is None and n.is_input]
     entering = (
         (n, [e for e in graph.entering.get(n.id, ()) if not e.is_carried]) for n in graph.nodes
     )

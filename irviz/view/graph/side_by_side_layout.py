@@ -13,17 +13,7 @@ from irviz.model.diff.diff_result import FunctionDiff
 from irviz.model.diff.stage_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import (
-    INPUT_KINDS,
-    OUTPUT,
-    Edge,
-    Graph,
-    Node,
-    NodeId,
-    NodeKind,
-    RegionKind,
-    regions_around,
-)
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
 from irviz.view.graph.change_marks import (
     ChangeMark,
     SideChanges,
@@ -92,7 +82,7 @@ def place_sides(
     rects = {
         f"n{index}": _shape(placed, node.id, shapes[node.id])
         for index, node in enumerate(sides.union.nodes)
-        if node.kind not in INPUT_KINDS  # whose sizes are their own in each stage
+        if not node.is_input  # whose sizes are their own in each stage
     }
     placed = placed._replace(layout=replace(placed.layout, shapes=rects))
     boxes = {place: _box(placed, place, size) for place, size in sizes.items()}
@@ -126,7 +116,7 @@ def _side(
             continue
         place = side.places[node.id]
         nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
-        if node.kind not in INPUT_KINDS:
+        if not node.is_input:
             rects[name] = _shape(placed, place, shapes[place])
     if side.graph.outputs:
         nodes[OUTPUT] = whole.nodes[OUTPUT]
@@ -485,7 +475,7 @@ def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
 
 def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
     """Return the region of the outermost frame around a node, or the node itself."""
-    around = regions_around(graph.regions, graph[node].region)
+    around = graph.regions_around(graph[node].region)
     fused = [one for one in around if graph.regions[one].kind is RegionKind.FUSED]
     return fused[-1] if fused else node
 

@@ -142,13 +142,10 @@ _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 
 
 class RowMark(NamedTuple):
-    """What became of a row.
+    """What became of a row: a sign, a colour, by its name in `Theme.changes`, and a word.
 
-    Attributes:
-        sign: "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕", readable without colour; "" for rows that
-            move with another one.
-        change: The colour, by its name in `Theme.changes`.
-        word: What differs.
+    The sign is "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕", readable without colour; "" for rows
+    that move with another one.
     """
 
     sign: str

@@ -20,9 +20,7 @@ _NUMBERED = re.compile(r"_\d+$")
 class Names:
     """The names of a function's sizes, in the order in which they are defined.
 
-    Attributes:
-        sizes: The names that only types define.
-        numbers: The names of nodes, whose uses in expressions have edges.
+    Types alone define `sizes`; `numbers` are names of nodes, whose uses in expressions have edges.
     """
 
     sizes: Sequence[str] = ()

@@ -156,11 +156,9 @@ class _Side:
         }
         self.inside: dict[int, NodeId] = {}
         for node in union.graph.nodes:
-            region = node.region
-            while region is not None and region not in self.inside:
-                if node.kind is not NodeKind.PARAM:
-                    self.inside[region] = node.id
-                region = union.graph.regions[region].parent
+            if node.kind is not NodeKind.PARAM:
+                for region in union.graph.regions_around(node.region):
+                    self.inside.setdefault(region, node.id)
         self.framed: dict[int | None, NodeId] = {
             region: one for one, region in union.frames[at].items()
         }

@@ -77,13 +77,9 @@ class VisibleGraph:
 
 
 class OpenRepeat(NamedTuple):
-    """An expanded repeat.
+    """An expanded repeat with so many steps in a copy; `copy`, counted from 0, is the shown one.
 
-    Attributes:
-        held: The number of steps in a copy.
-        copy: The copy that is shown, counted from 0.
-        around: The region that contains the repeat in the drawn graph, None for the function
-            itself.
+    `around` is the region that contains it in the drawn graph, None for the function itself.
     """
 
     start: int

@@ -35,11 +35,9 @@ _MAX_CANDIDATES = 8  # nodes with the same value that are considered as a partne
 
 
 class Correspondence(dict[NodeId, NodeId]):
-    """The reference's node for each node that has one.
+    """The reference's node for each node that has one, and by `steps`, how it was matched.
 
-    Attributes:
-        steps: How each node was matched.
-        joined: Further pairs, of a node that belongs to a pair and the pair's other node.
+    `joined` are further pairs, of a node that belongs to a pair and the pair's other node.
     """
 
     def __init__(

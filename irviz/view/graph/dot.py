@@ -220,9 +220,8 @@ def _consecutive_effects(graph: Graph) -> list[tuple[NodeId, NodeId]]:
     pairs = []
     for node in graph.nodes:
         if not node.is_pure:
-            block = node.region
-            while block is not None and graph.regions[block].kind in DIFF_REGIONS:
-                block = graph.regions[block].parent
+            around = graph.regions_around(node.region)
+            block = next((n for n in around if graph.regions[n].kind not in DIFF_REGIONS), None)
             first, end = ends.get(-1 if node.region is None else node.region, [node.id] * 2)
             if block in last and last[block] != end:
                 pairs.append((last[block], first))

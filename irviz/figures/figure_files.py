@@ -141,11 +141,7 @@ _declared: dict[str, Declaration] = {}
 
 
 class DeclaredFigure:
-    """A declared figure, which shows itself in a notebook; it is drawn when it is first shown.
-
-    Attributes:
-        declaration: What it shows.
-    """
+    """A declared figure, which shows itself in a notebook; it is drawn when it is first shown."""
 
     def __init__(self, declaration: Declaration) -> None:
         self.declaration = declaration

@@ -133,7 +133,6 @@ def draw_loops(
     """Draw the loops of a PrimFunc for the explorer: before and after, or the latter as they are.
 
     Args:
-        nests: The loop nests before and after.
         diff: What became of the loop nest; None if one of the two is missing.
         node_ids: The graph's node for the id of each loop, block, statement and buffer, before and
             after. The rows have it as `data-node`.

@@ -131,7 +131,6 @@ def draw_with_matplotlib(
     """Return a heading and the plot below it, without using or changing matplotlib's settings.
 
     Args:
-        height: The height of the plot.
         theme: A theme, or "page" for the page's own where `paint` takes no shades between colours.
         label: The picture's description for screen readers.
         paint: Draws the plot on the canvas that it gets, from a y downwards.

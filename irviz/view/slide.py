@@ -317,7 +317,6 @@ def draw_code(
     """Draw lines of code, and return their size.
 
     Args:
-        corner: The upper left corner.
         marked: The grounds and numbers of some lines, by their indices; neighbours that have the
             same share them.
         tops: The upper ends of the lines below the corner; by default they follow each other.

@@ -354,9 +354,7 @@ _OPS: Final = relax.op
 class _Sum(NamedTuple):
     """An expression, written once for Relax's operators and for NumPy's functions.
 
-    Attributes:
-        fused: How many ewise_fma it is to become.
-        products: How many multiply are to stay.
+    It is to become as many ewise_fma as `fused` says, and as many `products` are to stay.
     """
 
     build: Callable[..., Any]

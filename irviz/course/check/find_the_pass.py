@@ -36,11 +36,7 @@ _DECISIONS: Final[tuple[Callable[[int, int, int], bool], ...]] = (
 
 
 class _Pipeline:
-    """Passes of which one is wrong: it is chosen by the questions, so that none can look it up.
-
-    Attributes:
-        asked: The questions, in order.
-    """
+    """Passes of which one is wrong: it is chosen by the questions, so that none can look it up."""
 
     def __init__(self, count: int, decide: Callable[[int, int, int], bool]) -> None:
         self.asked: list[int] = []

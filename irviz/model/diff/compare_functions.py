@@ -48,11 +48,8 @@ def diff_nodes(
 ) -> tuple[NodeDiff, ...]:
     """Return what became of every node, in the order of the function after.
 
-    A removed node comes after the one that it followed before.
-
-    Args:
-        blocks: What `block_partners` returns for the groups.
-        moved: The nodes after whose order with others differs.
+    A removed node comes after the one that it followed before. `blocks` is what `block_partners`
+    returns for the groups, and `moved` has the nodes after whose order with others differs.
     """
     before, after = comparison.before, comparison.after
     parts = grouped((outermost(part.after), part) for part in links.parts)
@@ -327,9 +324,7 @@ def moved_nodes(
 ) -> Mapping[NodeId, Difference]:
     """Return the nodes that moved past nodes that they conflict with, and past which.
 
-    Args:
-        partners: For nodes after, the corresponding node before.
-        accesses: Those of the function before and of the one after.
+    `partners` are the nodes before by those after.
     """
     if not any(accesses):
         return {}
@@ -432,7 +427,6 @@ class NodeComparison:
         functions: The new name of each function that has a counterpart.
         partners: For nodes after the change, the corresponding node before.
         values: For nodes after the change, further nodes before with the same value.
-        type_parts: Takes the type of a node apart.
         is_same_type: Quickly tells whether two nodes have the same type.
         is_same_value: Whether the tensors of two constants, before and after, are equal.
     """

@@ -188,7 +188,6 @@ class BlockDiff(NamedTuple):
         before: The ids of the blocks before; the last of several has the loops and the statement.
         after: The ids of the blocks after; the last of several has the loops and the statement.
         name: The name of the block after or, where it was removed or split, before.
-        by: What shows that they correspond.
         loops: What became of the loops around it and the blocks around it.
         names: The names of the blocks that it was split into or fused from, or that are inside of
             one that was added or removed.

@@ -542,10 +542,8 @@ Facts = tuple[tuple[str, str], ...]
 def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Facts:
     """Return the attributes of a group, over all copies unless they say otherwise.
 
-    Args:
-        nodes: The nodes of all copies, without parameters and constants.
-        layer: The full name of the layer that it shows, "" for none.
-        copies: The number of equal copies that it has.
+    The nodes are those of all copies, without parameters and constants. `layer` is the full name of
+    the layer that it shows, "" for none.
     """
     names = Counter(map(operation_name, computing(nodes)))
     counts = [(name, count // copies) for name, count in names.most_common(_MAX_NAMES)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from operator import eq
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from irviz.model.diff.canonical_names import Renaming
 from irviz.model.diff.diff_result import (
@@ -306,16 +306,6 @@ def ranks(accesses: Accesses) -> Mapping[NodeId, tuple[tuple[Mode, int], ...]]:
     return {node: tuple(sorted(numbers)) for node, numbers in found.items()}
 
 
-class Exchange(NamedTuple):
-    """Two conflicting nodes whose order differs, by their ids after; `other` comes later there."""
-
-    node: NodeId
-    other: NodeId
-    mode: Mode
-    other_mode: Mode
-    root: NodeId
-
-
 def moved_nodes(
     partners: Mapping[NodeId, NodeId],
     before: Graph,
@@ -331,17 +321,18 @@ def moved_nodes(
     back = {one: two for two, one in partners.items()}
     there = {one: after.index[two] for one, two in back.items()}
     here = {two: before.index[one] for two, one in partners.items()}
-    found: dict[frozenset[NodeId], Exchange] = {}
-    for earlier, later in _exchanged(accesses[1], here):
-        one = Exchange(earlier.node, later.node, earlier.mode, later.mode, later.place.root)
-        found.setdefault(frozenset(one[:2]), one)
-    for earlier, later in _exchanged(accesses[0], there):
-        root = back.get(later.place.root, later.place.root)
-        one = Exchange(back[later.node], back[earlier.node], later.mode, earlier.mode, root)
-        found.setdefault(frozenset(one[:2]), one)
+    left: dict[NodeId, dict[NodeId, MemoryAccess]] = {}
+    exchanged = list(_exchanged(accesses[1], here))
+    for one, two in _exchanged(accesses[0], there):
+        place = one.place._replace(root=back.get(one.place.root, one.place.root))
+        first, second = (MemoryAccess(back[each.node], each.mode, place) for each in (two, one))
+        exchanged.append((first, second))
+    for one, two in exchanged:
+        left.setdefault(one.node, {}).setdefault(two.node, two)
+        left.setdefault(two.node, {}).setdefault(one.node, one)
     return {
         node: _difference(node, past, partners, after)
-        for node, past in _fewest(found.values(), after).items()
+        for node, past in _fewest(left, after).items()
     }
 
 
@@ -362,19 +353,16 @@ def _exchanged(
             earlier.insert(at, one)
 
 
-def _fewest(exchanges: Iterable[Exchange], after: Graph) -> Mapping[NodeId, Sequence[Exchange]]:
-    """Return few nodes that have moved, with the exchanges that this explains.
+def _fewest(
+    left: dict[NodeId, dict[NodeId, MemoryAccess]], after: Graph
+) -> Mapping[NodeId, Sequence[MemoryAccess]]:
+    """Return few nodes that have moved, with the accesses of others that this explains.
 
     These are the nodes with the most exchanges; of two nodes, the one that changes memory.
     """
-    left: dict[NodeId, dict[NodeId, Exchange]] = {}
-    changing: set[NodeId] = set()
-    for one in exchanges:
-        left.setdefault(one.node, {})[one.other] = one
-        left.setdefault(one.other, {})[one.node] = one
-        modes = (one.node, one.mode), (one.other, one.other_mode)
-        changing.update(node for node, mode in modes if mode >= Mode.WRITE)
-    found: dict[NodeId, Sequence[Exchange]] = {}
+    accesses = (one for past in left.values() for one in past.values())
+    changing = {one.node for one in accesses if one.mode >= Mode.WRITE}
+    found: dict[NodeId, Sequence[MemoryAccess]] = {}
     while left:
         node = max(left, key=lambda one: (len(left[one]), one in changing, -after.index[one]))
         past = left.pop(node)
@@ -382,24 +370,19 @@ def _fewest(exchanges: Iterable[Exchange], after: Graph) -> Mapping[NodeId, Sequ
             del left[other][node]
             if not left[other]:
                 del left[other]
-        found[node] = sorted(past.values(), key=lambda one: after.index[_other(one, node)])
+        found[node] = sorted(past.values(), key=lambda one: after.index[one.node])
     return found
 
 
-def _other(exchange: Exchange, node: NodeId) -> NodeId:
-    return exchange.node if exchange.other == node else exchange.other
-
-
 def _difference(
-    node: NodeId, past: Sequence[Exchange], partners: Mapping[NodeId, NodeId], after: Graph
+    node: NodeId, past: Sequence[MemoryAccess], partners: Mapping[NodeId, NodeId], after: Graph
 ) -> Difference:
     """Return the move in words: past which node, and what that does with the same memory."""
-    first = past[0]
-    other, is_before = _other(first, node), first.node == node
-    mode = first.other_mode if is_before else first.mode
+    other, mode, (root, *_) = past[0]
+    is_before = after.index[node] < after.index[other]
     words = ("after", "before") if is_before else ("before", "after")
-    name = after[first.root].name if first.root in after.index else ""
-    does = f"{_VERBS[mode]} {name or 'the same memory'}" if first.root else "has an effect as well"
+    name = after[root].name if root in after.index else ""
+    does = f"{_VERBS[mode]} {name or 'the same memory'}" if root else "has an effect as well"
     more = f", and {len(past) - 1} more" if len(past) > 1 else ""
     return Difference(
         Aspect.ORDER,

@@ -285,7 +285,6 @@ class HeatMapCells:
         filled: The number of cells, row by row, before the end of a folded vector.
         notes: Descriptions of the slice, the reduction and the folding.
         is_folded: Whether the matrix is a vector in several rows.
-        non_finite: The NaN and infinities of the slice.
     """
 
     values: Numbers

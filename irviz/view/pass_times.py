@@ -39,11 +39,9 @@ class TimedPass:
     """A pass, or a block that ran passes.
 
     Attributes:
-        name: Its name.
         start: When it began, in seconds since the first one did.
         seconds: How long it took, with the passes inside it.
         children: The passes inside it, in the order in which they ran.
-        is_changed: Whether it changed the module.
         error: Why it failed, "" where it did not.
         stage: The stage of a session that it made, "" where that is not known.
     """

@@ -58,7 +58,6 @@ class GraphWords:
 
     Attributes:
         callouts: The lines of TVMScript beside a node.
-        notes: Short notes beside nodes.
         highlight: The nodes with a thick outline.
         width: The most characters of a line of a callout.
         are_below: Whether callouts and notes are below the graph, and not at its right.

@@ -74,7 +74,6 @@ def link_nodes(
     are equal when parameters correspond by position.
 
     Args:
-        functions: The functions that correspond.
         known: The nodes before of nodes after that have the same variable or tensor.
     """
     params = [[one.id for one in each.graph.params()] for each in (before, after)]

@@ -30,7 +30,6 @@ class UnionGraph:
     A node that became several, or that several became, is a region around these instead of a node.
 
     Attributes:
-        stages: The graphs of the stages.
         nodes: For each stage, the node of `graph` for each node of the stage.
         frames: For each stage, the index of the region for each of the other nodes.
         edges: For each stage, the edge of `graph` along which each edge of the stage runs.
@@ -291,10 +290,7 @@ class Element:
         scope: Its region, None for the function itself.
         inside: The elements that it became or that became it; the element is then a frame around
             them.
-        frame: The frame around it.
         title: The title of the frame, with counts if it belongs to a single step.
-        is_changed: Whether anything became of it between two stages.
-        order: Its place in the order of the text.
     """
 
     at: dict[int, Node] = field(default_factory=dict)

@@ -63,7 +63,6 @@ class ContainerTree:
     """The containers of a graph; the root holds all of its steps.
 
     Attributes:
-        has_layers: Whether the steps have layers of a model.
         is_lowered: Whether calls write into buffers that the function allocates.
     """
 

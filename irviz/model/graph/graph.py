@@ -477,7 +477,6 @@ def inlined_parts(
     """Return the nodes and regions of a called function as those of the caller.
 
     Args:
-        call: The call that the function replaces.
         region: The index of the caller's region around them.
         first: The index of the first of the regions in the caller.
     """

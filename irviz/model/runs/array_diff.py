@@ -100,7 +100,6 @@ def rounding_tolerance(reference: Array, error: float, noise: _Numbers | None = 
     Numbers that are small because large ones cancel have errors of the size of the usual number.
 
     Args:
-        error: The `rounding_error` of the numbers.
         noise: How far each number is from that of inputs with this error; small ones are raised to
             their mean, as some are small by chance.
     """

@@ -206,7 +206,6 @@ def node_differences(
     """Compare the value of each node with that of its partner.
 
     Args:
-        pairs: The partner of each node.
         tolerance: What counts as close, `default_tolerance` of each tensor if it is None.
         fetch: Gets tensors that were not kept, if their digests differ; None to do without.
 

@@ -127,7 +127,6 @@ class OriginVerdict:
     """How the results of a module compare with those of its origin.
 
     Attributes:
-        origin: The name of the origin.
         comparison: None where the origin could not be run.
         remark: Where they first differ, or why the origin could not be run.
     """
@@ -231,7 +230,6 @@ class OriginRun:
     """What the origin computes in one case.
 
     Attributes:
-        outputs: The arrays that it returns.
         trace: The values of its nodes, by the nodes of the module that were imported from them.
         labels: What those nodes are in the origin, in words.
     """

@@ -71,7 +71,6 @@ class SideChanges(NamedTuple):
     """What a picture of one side of a diff shows besides the graph.
 
     Attributes:
-        nodes: The marks of nodes.
         edges: What became of edges by their index, with those to the output behind the others: a
             key of `Theme.changes`, or "" for an edge that is drawn pale.
         contents: What the nodes that fill a frame were made of, or became.

@@ -18,17 +18,19 @@ import tempfile
 import threading
 import time
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 import platformdirs
 
 from irviz.cli.desktop_window import chromium, has_webview, own_window
 from irviz.errors import IrvizError
 from irviz.safe_files import private_folder
-from irviz.worker.child_process import Process, end_process
+from irviz.worker.child_process import Fork, Process, end_process
 
 if TYPE_CHECKING:
     from irviz.loaders.loaded_model import Missing
@@ -39,6 +41,7 @@ BACKLOG = 2048
 """How many connections may wait to be accepted."""
 PORT_WORDS = "port {} cannot be used ({}): choose another, or none"
 _PASSES_SOCKETS = os.name == "posix"
+_FORKS = sys.platform.startswith("linux")
 _LOOK_SECONDS = 0.1
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
@@ -66,7 +69,7 @@ def serve(request: PageRequest, place: Place = "any", *, is_new: bool = False) -
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        started(request, is_new=is_new) as (process, url),
+        started(request, is_new=is_new, is_fork=_FORKS) as (process, url),
         _redirecting_file(url, request.what) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
@@ -147,8 +150,13 @@ def served(what: str, *, is_new: bool = True) -> Iterator[tuple[Server, str]]:
 
 
 @contextlib.contextmanager
-def started(request: PageRequest, *, is_new: bool = True) -> Iterator[tuple[Server, str]]:
-    """Serve a page until the block ends; yield process and address once it answers."""
+def started(
+    request: PageRequest, *, is_new: bool = True, is_fork: bool = False
+) -> Iterator[tuple[Server, str]]:
+    """Serve a page until the block ends; yield process and address once it answers.
+
+    `is_fork` lets a new server be a fork of this process, which must have no other threads.
+    """
     settings = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
     # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
     # so that Ctrl-C in a terminal reaches this process alone
@@ -159,8 +167,12 @@ def started(request: PageRequest, *, is_new: bool = True) -> Iterator[tuple[Serv
             stack.callback(process.close)
         else:
             listener = stack.enter_context(_listening_at(request.port)) if _PASSES_SOCKETS else None
-            folder = tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True)
             passed = [listener.fileno()] if listener else []
+            request = dataclasses.replace(request, listener=passed[0] if passed else None)
+        if process is None and is_fork:
+            process = OwnServer(request, settings)
+        elif process is None:
+            folder = tempfile.TemporaryDirectory(prefix="irviz-", ignore_cleanup_errors=True)
             process = stack.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "irviz.cli.page_server"],
@@ -175,7 +187,6 @@ def started(request: PageRequest, *, is_new: bool = True) -> Iterator[tuple[Serv
                 )
             )
             assert process.stdin is not None
-            request = dataclasses.replace(request, listener=passed[0] if passed else None)
             with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
                 json.dump(dataclasses.asdict(request), pipe)
         stack.callback(end_process, process)
@@ -256,7 +267,28 @@ class ForkedServer(Process):
             os.kill(self.pid, signal.SIGKILL)
 
 
-Server: TypeAlias = "subprocess.Popen[str] | ForkedServer"
+class OwnServer(Fork):
+    """A page's server that is a fork of this process."""
+
+    def __init__(self, request: PageRequest, environment: dict[str, str]) -> None:
+        connection, its = socket.socketpair()
+        with connection, its:
+            super().__init__(partial(_serve_in_fork, its, environment))
+            connection.sendall(json.dumps(dataclasses.asdict(request)).encode())
+            connection.shutdown(socket.SHUT_WR)
+            self.stdout = connection.makefile("r", encoding="utf-8")
+
+
+def _serve_in_fork(connection: socket.socket, environment: dict[str, str]) -> NoReturn:
+    os.setsid()  # Ctrl-C in a terminal is for its parent alone
+    for stream in (0, 1):
+        os.dup2(connection.fileno(), stream)
+    os.environ.update(environment)
+    main: Callable[[], NoReturn] = import_module("irviz.cli.page_server").main
+    main()
+
+
+Server: TypeAlias = "subprocess.Popen[str] | ForkedServer | OwnServer"
 """The process of a page's server."""
 
 

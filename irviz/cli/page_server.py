@@ -27,7 +27,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar, cast
 
 import jinja2
 from tornado.http1connection import HTTP1Connection
@@ -73,7 +73,7 @@ _NEVER = 1_000_000
 """More collections of younger garbage than a process makes."""
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Serve the page requested on standard input, and print its port to standard output."""
     given = os.fdopen(os.dup(0), encoding="utf-8")
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -86,7 +86,8 @@ def main() -> None:
         os.environ.update(request.environment)
         threading.Thread(target=_exit_after, args=[given], daemon=True).start()
         _say(answer, pid=os.getpid())
-    sys.path[:] = [place for place in sys.path if place and Path(place) != Path.cwd()]
+    others = Path.cwd(), Path(sys.argv[0]).parent  # where modules of the user's may be
+    sys.path[:] = [place for place in sys.path if place and Path(place) not in others]
     os.chdir(request.directory)
     with contextlib.suppress(KeyboardInterrupt), interruptible():
         asyncio.run(_serve(request, answer))

@@ -114,7 +114,7 @@ class Fork(Process):
     """A fork of this process, used as `subprocess.Popen` is; it runs a function, and ends."""
 
     def __init__(self, run: Callable[[], NoReturn]) -> None:
-        self._code: int | None = None
+        self.returncode: int | None = None
         self.pid = fork()
         if not self.pid:
             try:
@@ -124,11 +124,19 @@ class Fork(Process):
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""
-        if self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        return self._waited(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
+        code = self._waited(0) if timeout is None else None
+        return super().wait(timeout) if code is None else code
+
+    def _waited(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
             if pid:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
 
     def terminate(self) -> None:
         """Ask it to end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import importlib.util
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from irviz.errors import InputError, IrvizError, LoadError, SaveError
+from irviz.gc_pause import gc_paused
 from irviz.safe_files import atomic_write, target_path
 from irviz.version import __version__
 
@@ -76,8 +78,10 @@ def _load_tvm() -> None:
     from irviz.worker.supervisor import fork_workers_from_here
     from irviz.worker.worker_main import load_tvm
 
-    load_tvm()
-    importlib.import_module("irviz.session.open_session")
+    with gc_paused():
+        load_tvm()
+        importlib.import_module("irviz.session.open_session")
+    gc.freeze()  # all that lasts: no collection, not even that at the exit, need look at it
     fork_workers_from_here()
 
 
@@ -199,7 +203,9 @@ def _run_draw(options: argparse.Namespace) -> None:
     target_path(options.output, _PICTURES)  # before the time that the rest takes
     _load_tvm()
     from irviz.session.open_session import part
+    from irviz.view.graph.graphviz_engine import ENGINE
 
+    ENGINE.start()  # it takes as long as reading a small file
     view = part(options.around, options.steps, options.to)
     session = open_file(options)
     figure = session.draw(view=view, theme=options.theme, direction=options.direction)

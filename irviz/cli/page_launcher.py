@@ -284,8 +284,12 @@ def _serve_in_fork(connection: socket.socket, environment: dict[str, str]) -> No
     for stream in (0, 1):
         os.dup2(connection.fileno(), stream)
     os.environ.update(environment)
-    main: Callable[[], NoReturn] = import_module("irviz.cli.page_server").main
-    main()
+    try:
+        main: Callable[[], NoReturn] = import_module("irviz.cli.page_server").main
+        main()
+    except BaseException:  # a fork ends without a word
+        sys.excepthook(*sys.exc_info())
+        raise
 
 
 Server: TypeAlias = "subprocess.Popen[str] | ForkedServer | OwnServer"

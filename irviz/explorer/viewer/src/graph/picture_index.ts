@@ -117,24 +117,26 @@ export function readPicture(text: string): DrawnPicture {
     }
   }
   const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
-  const toggles = svg.querySelectorAll<SVGElement>(".toggle");
+  const toggles = svg.querySelectorAll<SVGGraphicsElement>(".toggle");
   const titles = [...svg.querySelectorAll<SVGTextElement>(".title > text")];
+  const frames = [...svg.querySelectorAll<SVGRectElement>(".block > rect")]; // of the titles
   let factor = 1;
   const enlarge = (next: number) => {
     if (next === factor) return;
     factor = next;
+    const taken: Rect[] = []; // by signs, and by the titles of outer groups, which come first
     // not as a custom property of the picture: the style of each of its parts would be found anew
-    const set = (one: SVGElement, scale: number) => {
-      one.style.transform = scale === 1 ? "" : `scale(${scale})`;
+    const set = (one: SVGElement, box: Rect, from: 0 | 0.5, most: number) => {
+      const larger = (scale: number) => grown(box, scale, from);
+      const scales = [next, (next + 1) / 2].filter((scale) => 1 < scale && scale <= most);
+      const scale = scales.find((one) => !taken.some((other) => overlap(larger(one), other)));
+      taken.push(larger(scale ?? 1));
+      one.style.transform = scale ? `scale(${scale})` : "";
     };
-    for (const one of toggles) set(one, next);
-    const taken: Rect[] = []; // by the titles of outer groups, which come first
-    const boxes = next === 1 ? [] : titles.map(rectOfText);
+    for (const one of toggles) set(one, placed(one.querySelector(".sign") ?? one), 0.5, next);
     for (const [at, one] of titles.entries()) {
-      const box = boxes[at] && grown(boxes[at], next);
-      const isFree = box !== undefined && !taken.some((other) => overlap(box, other));
-      if (isFree) taken.push(box);
-      set(one, isFree ? next : 1);
+      const [box, frame] = [placed(one), placed(frames[at] ?? one)];
+      set(one, box, 0, (frame.x + frame.width - box.x) / box.width);
     }
   };
   let areMeasured = false;
@@ -204,19 +206,18 @@ function boxOf(shape: SVGGraphicsElement): Rect {
 
 function rectOf(node: Element): Rect {
   const shape = shapeOf(node);
-  if (!shape) return { x: 0, y: 0, width: 0, height: 0 };
+  return shape ? placed(shape) : { x: 0, y: 0, width: 0, height: 0 };
+}
+
+/** Return the box of a shape or a text where it is in the picture. */
+function placed(shape: SVGGraphicsElement): Rect {
   const [box, shift] = [boxOf(shape), shiftOf(shape)];
   return { ...box, x: box.x + shift.x, y: box.y + shift.y };
 }
 
-function rectOfText(text: SVGTextElement): Rect {
-  const [{ x, y, width, height }, shift] = [text.getBBox(), shiftOf(text)];
-  return { x: x + shift.x, y: y + shift.y, width, height };
-}
-
-/** Return the box of a text that grows from the middle of its left side. */
-const grown = ({ x, y, width, height }: Rect, factor: number): Rect => ({
-  ...{ x, y: y - (height * (factor - 1)) / 2 },
+/** Return a box that grows from a place between its left and right side, at half of its height. */
+const grown = ({ x, y, width, height }: Rect, factor: number, from: number): Rect => ({
+  ...{ x: x - width * (factor - 1) * from, y: y - (height * (factor - 1)) / 2 },
   ...{ width: width * factor, height: height * factor },
 });
 

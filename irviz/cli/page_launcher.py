@@ -41,7 +41,6 @@ BACKLOG = 2048
 """How many connections may wait to be accepted."""
 PORT_WORDS = "port {} cannot be used ({}): choose another, or none"
 _PASSES_SOCKETS = os.name == "posix"
-_FORKS = sys.platform.startswith("linux")
 _LOOK_SECONDS = 0.1
 _NO_WINDOW = "irviz: the window ended with code {}: the page is opened in the browser"
 _HANGUP = getattr(signal, "SIGHUP", None)  # which Windows has not
@@ -69,7 +68,7 @@ def serve(request: PageRequest, place: Place = "any", *, is_new: bool = False) -
     with (
         contextlib.suppress(KeyboardInterrupt),
         interruptible(),
-        started(request, is_new=is_new, is_fork=_FORKS) as (process, url),
+        started(request, is_new=is_new, is_fork=_can_fork()) as (process, url),
         _redirecting_file(url, request.what) as page,
     ):
         print(f"irviz is at {url}  (Ctrl-C ends it)", flush=True)  # noqa: T201
@@ -155,7 +154,7 @@ def started(
 ) -> Iterator[tuple[Server, str]]:
     """Serve a page until the block ends; yield process and address once it answers.
 
-    `is_fork` lets a new server be a fork of this process, which must have no other threads.
+    `is_fork` lets a new server be a fork of this process.
     """
     settings = {**os.environ, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
     # in a folder of its own, where `-m` finds no module of the user's, and in a session of its own,
@@ -265,6 +264,15 @@ class ForkedServer(Process):
         """Kill it."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+
+
+def _can_fork() -> bool:
+    """Return whether a fork of this process can do what a new one can.
+
+    It has none of the other threads, and would share the workers.
+    """
+    is_alone = threading.active_count() == 1 and "irviz.worker.supervisor" not in sys.modules
+    return is_alone and sys.platform.startswith("linux")
 
 
 class OwnServer(Fork):

@@ -247,8 +247,9 @@ def in_lanes(
 
 
 def without_slants(layout: Layout, given: LayoutInput) -> Layout:
-    """Make almost vertical routes vertical, by moving their tips aside where no other tip is."""
+    """Make almost vertical routes vertical, unless their tips would meet others, or they a box."""
     rects, routes = _rects(layout, given.sizes), dict(layout.routes)
+    obstacles = np.array([*rects.values()]).reshape(-1, 4)
     entering = grouped((target, name) for name, _, target, _ in given.edges if name in routes)
     for target, names in entering.items():
         left, right = rects[target].left + _BEND, rects[target].right - _BEND
@@ -261,7 +262,8 @@ def without_slants(layout: Layout, given: LayoutInput) -> Layout:
                 and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
                 and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
             ):
-                routes[name] = Route(tuple((x, along) for _, along in one.points), (x, y))
+                moved = Route(tuple((x, along) for _, along in one.points), (x, y))
+                routes[name] = moved if _is_free(moved, obstacles) else one
     return replace(layout, routes=routes)
 
 

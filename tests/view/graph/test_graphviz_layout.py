@@ -253,17 +253,14 @@ def test_a_box_is_found_on_a_route_of_thousands_of_pixels():
     assert max(x for x, _ in points) > 70 or min(x for x, _ in points) < 30
 
 
-def test_a_line_that_leans_a_little_is_vertical_where_no_other_arrow_is():
-    places = {"a": (50.0, 95.0), "b": (90.0, 95.0), "c": (55.0, 5.0)}
-    given = LayoutInput(
-        {"a": Size(30, 10), "b": Size(30, 10), "c": Size(60, 10)},
-        [("e0", "a", "c", 0.4), ("e1", "b", "c", 0.75)],
-        {},
-    )
+def test_a_line_that_leans_a_little_is_vertical_where_no_other_arrow_and_no_box_is():
     leaning = Route(((50, 90), (50, 60), (49, 40), (49, 17)), (49, 10))
     aside = Route(((90, 90), (90, 60), (70, 40), (70, 17)), (70, 10))
 
-    def drawn(other):
+    def drawn(other, box=(10.0, 45.0)):
+        places = {"a": (50.0, 95.0), "b": (90.0, 95.0), "c": (55.0, 5.0), "d": box}
+        sizes = {"a": Size(30, 10), "b": Size(30, 10), "c": Size(60, 10), "d": Size(20, 6)}
+        given = LayoutInput(sizes, [("e0", "a", "c", 0.4), ("e1", "b", "c", 0.75)], {})
         found = without_slants(Layout(120, 100, places, {}, {"e0": leaning, "e1": other}), given)
         return [found.routes[name] for name in ("e0", "e1")]
 
@@ -272,6 +269,20 @@ def test_a_line_that_leans_a_little_is_vertical_where_no_other_arrow_is():
     assert second == aside
     near = replace(aside, tip=(52, 10))
     assert drawn(near) == [leaning, near]
+    assert drawn(aside, box=(59.8, 45.0)) == [leaning, aside]
+
+
+def test_a_long_edge_is_straight_where_most_of_its_curve_is():
+    turns = (100, 490), (100, 480), (60, 485), (60, 480), (60, 475), (20, 478), (20, 470)
+    curve = *turns, (20, 470), (20, 100), (20, 100), (20, 60), (60, 65), (60, 60), (60, 50)
+    known = Route((*curve, (180, 40), (180, 27)), (180, 20))
+    boxes = {f"box{x}": (x, 250.0) for x in (60.0, 100.0, 180.0)}
+    places = {"a": (100.0, 490.0), "b": (180.0, 20.0), **boxes}
+    sizes = {name: Size(30, 40 * (name in boxes)) for name in places}
+    given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
+    found = in_lanes(Layout(220, 500, places, {}, {"e0": known}), given).routes["e0"].points
+    assert {x for x, y in found if 100 < y < 400} <= {20}
+    assert {x for x, _ in found if x < 60} == {20, 24}
 
 
 WAVE = ((20.0, 90.0), (20.0, 70.0), (200.0, 90.0), (200.0, 67.0))

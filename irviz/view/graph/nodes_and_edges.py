@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 
 from irviz.model.graph.graph import (
-    INPUT_KINDS,
     OUTPUT,
     Edge,
     Graph,
@@ -82,7 +81,7 @@ def entries(graph: Graph) -> Entries:
     for edge in graph.edges:
         places = known.setdefault(edge.target, {})
         cells.append(places.setdefault(edge.position or edge.source, len(places)))
-        if not edge.is_carried and graph[edge.source].kind not in INPUT_KINDS:
+        if not edge.is_carried and not graph[edge.source].is_input:
             chains.setdefault(edge.target, {})[cells[-1]] = users[edge.source] == 1
     counts = Counter({target: len(places) for target, places in known.items()})
     middles = {}
@@ -102,7 +101,7 @@ def shape_size(node: Node, cells: int, beside: float = 0.0) -> Size:
     if node_style(node).shape is NodeShape.CIRCLE and title_width <= 44:
         side = max(34.0, title_width + 14)
         return Size(side, side)
-    if node.kind in INPUT_KINDS:
+    if node.is_input:
         return Size(max(34.0, title_width + 20), 28.0)
     spare = 2 * _TEXT_MARGIN if node.is_pure else 48  # with the number of an effect
     lines = node_labels.lines(node)
@@ -227,7 +226,7 @@ def draw_node(
     notes = node_labels.lines(node)
     x, y = rect.centre
     title, size = node_labels.title(node), node_labels.NAME_SIZE
-    if beside and node.kind not in INPUT_KINDS:
+    if beside and not node.is_input:
         width = _text_width(svg.text_width(title, size), notes)
         x = max(x, rect.left + beside + _TEXT_MARGIN + width / 2)
     position = (x, y + 4 - 6 * len(notes) if notes else y + 4.5)

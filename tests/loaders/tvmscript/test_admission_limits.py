@@ -137,8 +137,7 @@ def test_arithmetic_with_variables_is_admitted():
 
 
 SECONDS = 20.0
-"""Of the processor: a busy machine adds none."""
-"""How long a refusal may take, on a machine that is busy."""
+"""How long a refusal may take, of the processor's time: a busy machine adds little."""
 
 
 @pytest.mark.parametrize("name", REFUSED)

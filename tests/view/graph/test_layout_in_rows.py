@@ -1,6 +1,6 @@
 """The plain layout keeps a layout's promises, whatever the graph is."""
 
-import time
+import sys
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -305,13 +305,31 @@ def test_the_same_graph_gives_the_same_layout():
     assert in_rows(sizes, edges, frames, "up") == in_rows(sizes, edges, frames, "up")
 
 
-def test_a_large_deep_graph_takes_no_time():
-    count = 20_000
+def chain(count, depth):
+    """Return a chain of nodes of which the first stand in frames, each within the last."""
     sizes = {f"n{index}": Size(40, 30) for index in range(count)}
     edges = [(f"e{i}", f"n{i}", f"n{i + 1}", 0.5) for i in range(count - 1)]
-    # deeper than Python's functions may call each other
-    frames = {f"f{i}": (f"f{i - 1}" if i else "", [f"n{i}"]) for i in range(1500)}
-    begin = time.process_time()
-    layout = in_rows(sizes, edges, frames, "up")
-    assert time.process_time() - begin < 3  # measured: 0.3 s
-    assert len(layout.nodes) == count
+    return sizes, edges, {f"f{i}": (f"f{i - 1}" if i else "", [f"n{i}"]) for i in range(depth)}
+
+
+def test_a_graph_may_be_deeper_than_functions_may_call_each_other():
+    assert len(in_rows(*chain(20_000, sys.getrecursionlimit() + 500), "up").nodes) == 20_000
+
+
+def test_four_times_the_graph_is_about_four_times_the_work():
+    def lines_run(count):
+        graph, ran, before = chain(count, count // 10), 0, sys.gettrace()
+
+        def trace(_frame, event, _value):
+            nonlocal ran
+            ran += event == "line"
+            return trace
+
+        sys.settrace(trace)
+        try:
+            in_rows(*graph, "up")
+        finally:
+            sys.settrace(before)
+        return ran
+
+    assert lines_run(2000) < 5 * lines_run(500)

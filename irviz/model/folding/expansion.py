@@ -74,11 +74,10 @@ def expanded_containers(
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
+    opener = _LevelOpener(tree, budget, limit)
     if expansion.every is not None:
         budget.open_levels(min(limit, EXPANDED_NODES), is_block=not expansion.every)
-        return budget.is_open - expansion.closed
-    opener = _LevelOpener(tree, budget, limit)
-    if tree.has_layers:
+    elif tree.has_layers:
         opener.open()
     else:
         level = [tree.root]
@@ -86,7 +85,8 @@ def expanded_containers(
             inner = [one for around in level for one in around.parts]
             automatic = min(AUTOMATIC_NODES, limit)
             level = [one for one in inner if budget.open(one, automatic)]
-    opener.fill(minimum)
+    if expansion.every is None:
+        opener.fill(minimum)
     for *outer, container in paths.values():
         is_shown = not outer or outer[-1].id in budget.is_open
         if container.layer and container.held == container.copies == 1 and is_shown:

@@ -183,8 +183,9 @@ def test_a_layer_of_one_call_is_open_until_it_is_closed(graphs):
     for index in range(12):
         model.layer(f"h.{index}", "Block", lambda: (model.linear("a"), model.linear("b")))
     tree = container_tree(model.graph())
-    shown = visible_graph(tree, minimum=MIN_NODES).graph
-    assert shown[calls[0]].group == "stem · Conv2d"
+    for every in (None, False, True):
+        shown = visible_graph(tree, Expansion(every=every), minimum=MIN_NODES).graph
+        assert shown[calls[0]].group == "stem · Conv2d"
     closed = visible_graph(tree, Expansion().close("layer:model.stem"), minimum=MIN_NODES).graph
     assert calls[0] not in closed.index
 

@@ -47,6 +47,21 @@ def test_before_is_left_of_after_and_both_are_equally_large(viewer: Any) -> None
     assert abs(left["width"] - right["width"]) < 4
 
 
+def test_in_a_cell_the_row_of_buttons_hides_nothing_of_what_is_fitted(live: Any) -> None:
+    buttons = live.root.get_by_role("group", name="Zoom").bounding_box()
+    for _ in range(2):  # as far as text can be read, and all of it
+        live.button("Fit").click()
+        for side in ("reference", "current"):
+            lowest = (
+                live.picture(side)
+                .locator("svg.irviz:not(.irviz-marks) .node")
+                .evaluate_all(
+                    "all => Math.max(...all.map(one => one.getBoundingClientRect().bottom))"
+                )
+            )
+            assert lowest <= buttons["y"]
+
+
 def test_what_stays_is_in_the_same_place_on_both_sides(viewer: Any) -> None:
     for name in ("x", "w0", "b1"):
         left = viewer.node(name, "reference").bounding_box()

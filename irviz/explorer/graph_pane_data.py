@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 from xml.etree import ElementTree
 
 from irviz.errors import NotFoundError
@@ -15,6 +15,7 @@ from irviz.explorer.stage_pictures import (
     dimmed,
     facts,
     graph_or_none,
+    overlay,
     scene,
     stage_id_of,
     view_or_none,
@@ -60,6 +61,7 @@ from irviz.view.graph.nodes_and_edges import (
     draw_effect_number,
     effect_numbers,
 )
+from irviz.view.graph.overlay import Overlay, draw_scale
 from irviz.view.loop_nest_figure import draw_loops
 from irviz.view.node_details import Facts, constant_facts, copies_html, node_html
 from irviz.view.svg_primitives import Rect, Size, shorten, svg_document, svg_text, visible
@@ -180,6 +182,7 @@ def _block_change(
 _MOST_NUMBERS = 10_000
 """The facts of larger constants have no statistics."""
 _SAMPLE = Size(26.0, 16.0)
+_SHAPE = Rect(2, 2, 24, 14)
 _THEME = get_theme("page")
 
 
@@ -210,7 +213,11 @@ def scene_data(state: State) -> schema.Scene:
         "loops": None if loops is None else loops.shown,
         "summary": summary,
         "changes": changes,
-        "legend": _legend([view for view in views if view is not None], changes),
+        "legend": _legend(
+            [view for view in views if view is not None],
+            [one for side in get_args(Side) if (one := overlay(state, side))],
+            changes,
+        ),
         "moved": [],
         "part": _part(state),
     }
@@ -404,9 +411,12 @@ def _summary(both: ComparedViews | Exception | None) -> str:
 
 
 def _legend(
-    views: Sequence[StageView], changes: Sequence[schema.Change]
+    views: Sequence[StageView], overlays: Sequence[Overlay], changes: Sequence[schema.Change]
 ) -> list[schema.LegendEntry]:
-    """Explain the kinds of nodes and edges, and the signs of changes, in the pictures."""
+    """Explain the tints, the kinds of nodes and edges, and the signs of changes, in the pictures.
+
+    With an overlay, colours are its own, so that kinds are told by their shapes alone.
+    """
     kinds: dict[object, Node] = {}
     edges: dict[str, tuple[Edge, Node]] = {}
     for view in views:
@@ -415,7 +425,10 @@ def _legend(
         for edge in view.graph.edges:
             words = next((words for kind, words in _EDGES.items() if getattr(edge, kind)), "")
             edges.setdefault(words, (edge, view.graph[edge.source]))
-    entries = [_kind_entry(node) for node in kinds.values()]
+    scales = {f"{one.title}: {one.low} to {one.high}" for one in overlays}
+    draw = partial(draw_scale, rect=_SHAPE, theme=_THEME)
+    entries = [_entry(words, draw) for words in sorted(scales)]
+    entries += [_kind_entry(node, has_colour=not overlays) for node in kinds.values()]
     entries += [_edge_entry(words, *edge) for words, edge in edges.items() if words]
     if any(effect_numbers(view.graph) for view in views):
         whole = Rect(0, 0, _SAMPLE.width, _SAMPLE.height)
@@ -442,12 +455,13 @@ _RESOLUTIONS = {
 }
 
 
-def _kind_entry(node: Node) -> schema.LegendEntry:
+def _kind_entry(node: Node, *, has_colour: bool) -> schema.LegendEntry:
     style = node_style(node)
     fill, stroke = _THEME.colours[style.colour]
+    fill = fill if has_colour else _THEME.background
     lines: dict[str, str | float] = {"fill": fill, "stroke": stroke, "stroke_width": 1.4}
-    right = _SAMPLE.width - (8 if style.shape is NodeShape.STACK else 2)  # it has lines beside it
-    rect = Rect(2, 2, right, _SAMPLE.height - 2)
+    beside = 6 if style.shape is NodeShape.STACK else 0  # for its lines
+    rect = _SHAPE._replace(right=_SHAPE.right - beside)
     known = _RESOLUTIONS.get(node.resolution) if node.resolution else None
     return _entry(known or style.name, lambda root: add_shape(root, style.shape, rect, **lines))
 

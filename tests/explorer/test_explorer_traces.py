@@ -15,7 +15,7 @@ from irviz.explorer.actions import FetchValue
 from irviz.explorer.stage_pictures import view_or_none
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.session.session import Session
-from irviz.view.theme import THEMES
+from irviz.view.theme import THEMES, get_theme
 
 pytestmark = pytest.mark.worker
 
@@ -179,6 +179,22 @@ def test_colours_ask_for_what_they_need(opened, by):
     assert list(explorer.explorer.results) == ["0"]
     explorer.colour("")
     assert not explorer.is_coloured
+
+
+def test_with_colours_the_legend_has_their_scale_and_kinds_are_told_by_shapes_alone(opened):
+    explorer = opened(mlp())
+    kinds = explorer.explorer.scene["legend"]
+    explorer.colour("size")
+    scale, *shapes = explorer.explorer.scene["legend"]
+    assert scale["words"] == "size of each value, log scale: 40 B to 392 KiB"
+    assert scale["sample"].count("--share") > 10
+    assert [one["words"] for one in shapes] == [one["words"] for one in kinds]
+    theme = get_theme("page")
+    fills = {fill for fill, _ in theme.colours.values()} - {theme.background}
+    assert any(fill in one["sample"] for fill in fills for one in kinds)
+    assert not any(fill in one["sample"] for fill in fills for one in shapes)
+    explorer.colour("")
+    assert explorer.explorer.scene["legend"] == kinds
 
 
 def test_colours_of_differences_ask_for_both_stages(opened, wrong):

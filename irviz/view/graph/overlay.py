@@ -88,23 +88,22 @@ def draw_overlay_legend(
     row = top + _ROW
     write(overlay.low, left, row + 10)
     start = left + svg.text_width(overlay.low, node_labels.NOTE_SIZE) + _GAP
-    _draw_scale(group, (start, row), theme)
+    draw_scale(group, Rect.at((start, row), *_SCALE), theme)
     write(overlay.high, start + _SCALE.width + _GAP, row + 10)
     if _flag_row_width(overlay):
         draw_flag(group, (left + 10, row + _ROW + 6), theme, is_first=False)
         write(overlay.flag, left + _FLAG_WIDTH, row + _ROW + 10)
 
 
-def _draw_scale(group: ElementTree.Element, corner: Point, theme: Theme) -> None:
+def draw_scale(parent: ElementTree.Element, rect: Rect, theme: Theme) -> None:
     """Draw the tints side by side; a gradient would need an id that is unique in the page."""
-    left, top = corner
-    width = _SCALE.width / _CELLS
+    width = rect.width / _CELLS
     for index in range(_CELLS):
         overlap = 0.5 if index < _CELLS - 1 else 0.0  # covers the seam between two cells
-        rect = Rect.at((left + index * width, top), width + overlap, _SCALE.height)
-        cell = svg.add_rect(group, rect, "cell")
+        place = Rect.at((rect.left + index * width, rect.top), width + overlap, rect.height)
+        cell = svg.add_rect(parent, place, "cell")
         cell.set("fill", tint(cell, Mark(index / (_CELLS - 1), ""), theme))
-    svg.add_rect(group, Rect.at(corner, *_SCALE), "ramp", fill="none", stroke=theme.line)
+    svg.add_rect(parent, rect, "ramp", fill="none", stroke=theme.line)
 
 
 def _flag_row_width(overlay: Overlay) -> float:

@@ -64,7 +64,6 @@ export function GraphPane({ state }: { state: State }) {
   });
   useEffect(() => followGroups(state, views.current), [state, views]);
   const scene = state.scene.value;
-  const colour = state.colours.value.find(({ kind }) => kind === state.colour.value);
   const sides: Side[] = scene.reference ? ["reference", "current"] : ["current"];
   const isOutdated = useAwaitedStage(state) !== undefined;
   const isLost = isFunctionLost(scene) && state.functions.value.length > 0;
@@ -87,7 +86,6 @@ export function GraphPane({ state }: { state: State }) {
       <div class="irviz-graph-foot">
         <ZoomBar state={state} view={views.current} />
         <Legend state={state} />
-        {colour ? <span class="irviz-hint">coloured by {colour.label}</span> : null}
       </div>
     </section>
   );

@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -180,19 +180,11 @@ def _import_explorer() -> None:
 
 async def in_thread(work: Callable[[], _Result]) -> _Result:
     """Return what a function returns, in a thread that does not keep this process from ending."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[_Result] = loop.create_future()
-
-    def do() -> None:
-        try:
-            told = partial(future.set_result, work())
-        except BaseException as failure:
-            told = partial(future.set_exception, failure)
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(told)
-
-    threading.Thread(target=do, name="irviz opens", daemon=True).start()
-    return await future
+    executor = ThreadPoolExecutor(1, "irviz opens")  # for whose end asyncio does not wait
+    try:
+        return await asyncio.get_running_loop().run_in_executor(executor, work)
+    finally:
+        executor.shutdown(wait=False)
 
 
 async def collect_when_idle(last_used: Callable[[], float], idle_seconds: float = 10.0) -> None:

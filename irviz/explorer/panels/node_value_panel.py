@@ -211,9 +211,6 @@ class RecordButton(Panel):
         self._cost = html("irviz-record-cost")
         self.widget = widgets.VBox([self._record, self._cost])
 
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return state.stage, state.function, selected_trace(state)
-
     def _show(self, state: State) -> None:
         show_if(self._record, state.can_record(state.stage_id))
         words = _cost_words(selected_trace(state))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import anywidget
@@ -24,7 +25,6 @@ def field(
     name: str,
     words: str = "",
     *,
-    width: str | None = "auto",
     is_aligned: bool = False,
     **options: Any,
 ) -> Any:
@@ -34,7 +34,7 @@ def field(
     """
     style = {} if is_aligned else {"style": {"description_width": "initial"}}
     # a layout of its own: to hide one widget is not to hide another
-    layout = widgets.Layout(width=width)
+    layout = widgets.Layout(width="auto")
     return classed(kind(description=words, layout=layout, **style, **options), name)
 
 
@@ -188,14 +188,17 @@ class Panel:
             self._sets_traits = before
 
     def on_change(
-        self, widget: widgets.Widget, act: Callable[[Any], None], trait: str = "value"
+        self, widget: widgets.Widget, act: Callable[[Any], Action | None], trait: str = "value"
     ) -> None:
-        """Call a function with each new value that the user gives a trait of a widget."""
+        """Send what a function makes of each new value that the user gives a trait of a widget.
+
+        An error is shown as that of a button.
+        """
 
         def changed(change: Any) -> None:
             with self._store.runner.lock:  # another thread may be setting traits
                 if not self._sets_traits:
-                    act(change.new)
+                    self._act(partial(act, change.new))
 
         widget.observe(changed, trait)
 
@@ -214,10 +217,10 @@ class Panel:
         """
         layout = widgets.Layout(width="auto")
         made = widgets.Button(description=text, tooltip=tooltip, icon=icon, layout=layout)
-        made.on_click(lambda _: self._press(act))
+        made.on_click(lambda _: self._act(act))
         return classed(made, name)
 
-    def _press(self, act: Action | Callable[[], Action | None]) -> None:
+    def _act(self, act: Action | Callable[[], Action | None]) -> None:
         try:
             action = act if isinstance(act, Action) else act()
         except FieldError as failure:
@@ -231,7 +234,7 @@ class Panel:
 
     def sets(self, widget: widgets.Widget, name: FieldName) -> None:
         """Set a field of the state to each new value that the user gives a widget."""
-        self.on_change(widget, lambda value: self.send(SetField(name, value)))
+        self.on_change(widget, partial(SetField, name))
 
     def send(self, action: Action) -> None:
         """Dispatch an action of the user."""

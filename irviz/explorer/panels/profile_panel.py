@@ -102,13 +102,11 @@ class StepTiming(ui.Panel):
         self._line.value = ui.paragraph(": ".join(filter(None, (jobs.name, jobs.progress))) or line)
         self._table.value = times.html(steps) if is_known else ""
 
-    def _set_sizes(self, text: str) -> None:
+    def _set_sizes(self, text: str) -> actions.Action:
         try:
-            sizes = parse_sizes(text)
+            return actions.SetField("step_sizes", parse_sizes(text))
         except InputError as failure:
-            self._checked.say(str(failure))
-        else:
-            self.send(actions.SetField("step_sizes", sizes))
+            raise ui.FieldError(self._checked, failure) from None
 
 
 def _jobs(state: State) -> Jobs:

@@ -147,7 +147,7 @@ class LimitsPanel(ui.Panel):
             value = getattr(limits, name)
             made.control.value = (value or 0) / _GB if name == "memory" else value
 
-    def _limit(self, name: LimitName, value: Any) -> None:
+    def _limit(self, name: LimitName, value: Any) -> actions.Action:
         if name == "memory":
             value = round(value * _GB) or None
         value = value.strip() if name == "device" else value
@@ -157,9 +157,9 @@ class LimitsPanel(ui.Panel):
             if name == "device":
                 limits.where  # noqa: B018 - raises if the place is invalid
         except IrvizError as failure:
-            self._fields[name].say(f"{failure}; runs go on with what was there before")
-        else:
-            self.send(actions.SetLimit(name, value))
+            words = f"{failure}; runs go on with what was there before"
+            raise ui.FieldError(self._fields[name], words) from None
+        return actions.SetLimit(name, value)
 
 
 # --- Choose the inputs of runs: the user's own, random ones, zeros or a file; and sizes ----------
@@ -167,6 +167,7 @@ class LimitsPanel(ui.Panel):
 
 GIVEN, FILE = "given", "file"
 _OPTIONS = [("random", RANDOM), ("zeros", ZEROS), ("file", FILE)]
+_CALLABLE = (relax.Function, tirx.PrimFunc)
 _MOST_LINES = 4
 _LARGEST = 1 << 53
 _NO_FILE = "no file is named: give the path of an .npy, an .npz, an image, or a folder of images"
@@ -185,9 +186,6 @@ class InputsPanel(ui.Panel):
         super().__init__(store)
         session = store.state.session
         given = self._given = session.call_inputs.inputs
-        self._function: relax.Function | tirx.PrimFunc | None = None
-        self._module, self._name = store.state.stage.module, store.state.function
-        self._params: Mapping[str, Array] = {}
         self._sizes = dict(session.call_inputs.sizes)
         self._read: dict[str, Array] = {}
         self._refused = ""
@@ -227,57 +225,61 @@ class InputsPanel(ui.Panel):
         return str(self._source.value)
 
     @property
+    def _function(self) -> object:
+        """The shown function."""
+        return function_named(self.state.stage.module, self.state.function)
+
+    @property
     def _callee(self) -> relax.Function | tirx.PrimFunc:
-        """The function that is called."""
-        assert self._function is not None, "nothing is called"
-        return self._function
+        """The shown function, which is called."""
+        function = self._function
+        assert isinstance(function, _CALLABLE), "nothing is called"
+        return function
+
+    @property
+    def _params(self) -> Mapping[str, Array]:
+        """The arrays of parameters, which are those of Relax functions."""
+        is_prim_func = isinstance(self._function, tirx.PrimFunc)
+        return {} if is_prim_func else self.state.session.call_inputs.params
 
     def _parts(self, state: State) -> tuple[object, ...]:
         return state.stage.module, state.function, state.session.call_inputs.params
 
-    def _show(self, state: State) -> None:
+    def _show(self, _: State) -> None:
         """Show the inputs of the function, or nothing if it cannot be called."""
-        self._module, self._name = state.stage.module, state.function
-        function = function_named(self._module, self._name)
-        is_known = isinstance(function, relax.Function | tirx.PrimFunc)
-        self._function = function if is_known else None
-        # the arrays of parameters are those of Relax functions
-        self._params = (
-            {} if isinstance(function, tirx.PrimFunc) else state.session.call_inputs.params
-        )
-        ui.show_if(self.widget, is_known)
-        if is_known:
+        ui.show_if(self.widget, isinstance(self._function, _CALLABLE))
+        if isinstance(self._function, _CALLABLE):
             self._render()
 
-    def _choose(self) -> None:
+    def _choose(self) -> actions.Action | None:
         """Use another source or file."""
         self._read = {}
         path, failed = self._path.value.strip(), ""
-        if self.source == FILE and path and self._function is not None:
+        if self.source == FILE and path and isinstance(self._function, _CALLABLE):
             wanted = missing_inputs(self._function, self._params)
             try:
                 self._read = shared(read_inputs(Path(path).expanduser(), wanted))
             except (ValueError, RuntimeError) as failure:  # the second where there is no home
                 failed = str(failure)
-        self._report(failed)
+        return self._report(failed)
 
-    def _resize(self, name: str, size: int) -> None:
+    def _resize(self, name: str, size: int) -> actions.Action | None:
         self._sizes[name] = size
-        self._report()
+        return self._report()
 
-    def _report(self, failed: str = "") -> None:
-        """Send the choice, if the function can be called with it."""
-        if self._function is None:
-            return
+    def _report(self, failed: str = "") -> actions.Action | None:
+        """Return the choice, if the function can be called with it."""
+        if not isinstance(self._function, _CALLABLE):
+            return None
         if self.source == FILE and not self._read:
             failed = failed or _NO_FILE
         self._refused = failed or self._plan()[0]
         self._file.say(failed and f"{failed}; {_AS_BEFORE}")
         with self.setting_traits():
             self._render()
-        if not self._refused:
-            seed, sizes = int(self._seed.value), self._said_sizes()
-            self.send(actions.SetInputs(self._inputs(), seed, sizes))
+        if self._refused:
+            return None
+        return actions.SetInputs(self._inputs(), int(self._seed.value), self._said_sizes())
 
     def _render(self) -> None:
         """Update all controls from the choices."""
@@ -301,7 +303,7 @@ class InputsPanel(ui.Panel):
         call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
         try:
             inputs = CallInputs(self._inputs(), self._params, **call)
-            return "", planned(self._module, self._name, inputs)
+            return "", planned(self.state.stage.module, self.state.function, inputs)
         except ValueError as failure:
             return str(failure), None
 
@@ -325,7 +327,7 @@ class InputsPanel(ui.Panel):
             max=_LARGEST,
             tooltip=f"the size {name}",
         )
-        self.on_change(made, lambda size: self._resize(name, size))
+        self.on_change(made, partial(self._resize, name))
         return made
 
     def _asked(self) -> tuple[str, ...]:
@@ -413,9 +415,6 @@ class BisectionPanel(ui.Panel):
             widgets.VBox([ui.heading("Find the pass"), self._check, find, self._found]),
             "irviz-find-pass",
         )
-
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (state.bisection,)
 
     def _show(self, state: State) -> None:
         found = state.bisection

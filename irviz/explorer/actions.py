@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from irviz.explorer.downloads import Saved
-from irviz.explorer.state import CheckName, File, Side, State
+from irviz.explorer.state import CheckName, Side, State
 from irviz.model.graph.graph import NodeId
 from irviz.runtime.call_inputs import Inputs
 from irviz.session.run_overlays import OverlayKind
@@ -69,10 +69,6 @@ class TryTransform(Action, frozen=True):
     """Find out what a transform would do to the current stage."""
 
     transform: Transform
-
-
-class ForgetPreview(Action, frozen=True):
-    """Stop showing what a transform would do."""
 
 
 class ChooseLoop(Action, frozen=True):
@@ -174,11 +170,14 @@ FieldName = Literal[
     "has_script",
     "is_dark",
     "drawing",
+    "file",
     "jobs",
     "making",
     "applying",
     "measures_steps",
+    "preview",
     "prim_func",
+    "question",
     "runs_new_stages",
     "search",
     "step_sizes",
@@ -347,13 +346,6 @@ class FetchValue(Action, frozen=True):
     """Run again to get the full value of the selected node."""
 
 
-class Ask(Action, frozen=True):
-    """Ask whether code of files may be run, as `then` requires."""
-
-    then: Action
-    files: frozenset[str]
-
-
 class Trust(Action, frozen=True):
     """Allow code of files to be run from now on, and perform the action that needed it."""
 
@@ -396,12 +388,6 @@ class SaveDrawing(Action, frozen=True):
 
 class CopyScript(Action, frozen=True):
     """Copy a script that recreates the current stage."""
-
-
-class Made(Action, frozen=True):
-    """Send the browser a finished file."""
-
-    file: File
 
 
 class Copied(Action, frozen=True):

@@ -32,6 +32,7 @@ from irviz.explorer.state import (
     File,
     Inquiry,
     Making,
+    Question,
     PreviewKey,
     RunKey,
     State,
@@ -266,7 +267,7 @@ class Effects:
         try:
             self._act(action, state)
         except UntrustedError as refusal:
-            self._store.dispatch(actions.Ask(action, refusal.files))
+            self._store.dispatch(_asking(action, refusal))
 
     def _act(self, action: actions.Action, state: State) -> None:  # noqa: C901 - one case an action
         session = state.session
@@ -460,7 +461,7 @@ def _told(name: str, steps: Iterator[_Made], seconds: float) -> Iterator[actions
     told = time.monotonic()
     for made in steps:
         if isinstance(made, File):
-            yield actions.Made(made)
+            yield actions.SetField("file", made)
             yield actions.Say(f"{made.name} is ready: the browser saves it")
         elif time.monotonic() - told > seconds:
             told = time.monotonic()
@@ -478,7 +479,11 @@ def _or_why(action: actions.Action, steps: Iterator[actions.Action]) -> Iterator
     try:
         yield from steps
     except UntrustedError as refusal:
-        yield actions.Ask(action, refusal.files)
+        yield _asking(action, refusal)
+def _asking(action: actions.Action, refusal: UntrustedError) -> actions.SetField:
+    return actions.SetField("question", Question(action, refusal.files))
+
+
     except Exception as failure:  # whatever it is, the explorer lives on
         yield actions.Say(str(failure), is_error=True)
 

@@ -103,8 +103,8 @@ def _after(action: actions.Action, state: State) -> State:  # noqa: C901 - one c
             | actions.Reveal()
         ):
             return _asking(state, action)
-        case actions.TryTransform() | actions.ForgetPreview():
-            return replace(state, preview=None) if state.preview is not None else state
+        case actions.TryTransform():
+            return replace(state, preview=None)
         case actions.Rename(stage, label):
             return with_session(state, session.rename(stage, label))
         case actions.Drop(stage):
@@ -155,8 +155,6 @@ def _after(action: actions.Action, state: State) -> State:  # noqa: C901 - one c
             return state if is_said else replace(state, message=message, failure=None)
         case actions.RecordValues():
             return _inquiring(fresh(state), Inquiry((state.stage_id,), state.case))
-        case actions.Ask(then, files):
-            return replace(state, question=Question(then, files))
         case actions.Trust(_, files):
             return replace(state, session=session.trust(*files), question=None)
         case actions.Answer(False):
@@ -169,8 +167,6 @@ def _after(action: actions.Action, state: State) -> State:  # noqa: C901 - one c
             return _cancelled(state)
         case actions.Report(key, answer):
             return _reported(state, key, answer)
-        case actions.Made(file):
-            return replace(state, file=file)
         case actions.Copied(text):
             return replace(state, clipboard=Clipboard(text, state.clipboard.serial + 1))
     return state

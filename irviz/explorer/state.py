@@ -182,7 +182,8 @@ class Failure(NamedTuple):
     error: Exception
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Question:
     """Whether code of files may be run, which an action needs."""
 
     action: object
@@ -196,7 +197,7 @@ class Clipboard(NamedTuple):
     serial: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class File:
     """A file for the browser to save: its name, media type and content."""
 

@@ -19,7 +19,7 @@ from irviz.explorer.graph_pane_data import scene_data
 from irviz.explorer.save_html import Room, record_in_steps
 from irviz.explorer.stage_pictures import view_or_none
 from irviz.explorer.stage_rows import iter_change_counts
-from irviz.explorer.state import ChangesKey, Making, RunKey, State
+from irviz.explorer.state import ChangesKey, Making, Question, RunKey, State
 from irviz.explorer.viewer_traits import found_nodes, picture_data
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import summarise
@@ -265,7 +265,7 @@ def test_what_is_being_done_and_asked_is_not_in_it(state: State) -> None:
         state,
         actions.SetField("jobs", Jobs("stage 1", "building", 2)),
         actions.Say("no such file", is_error=True),
-        actions.Ask(actions.Run(), frozenset({"mlp.py"})),
+        actions.SetField("question", Question(actions.Run(), frozenset({"mlp.py"}))),
         actions.SetField("making", Making("session.html")),
     )
     recording: Any = with_progress(record_in_steps(busy))

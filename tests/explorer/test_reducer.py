@@ -16,7 +16,7 @@ from irviz.explorer.downloads import Saved
 from irviz.explorer.reducer import reduce
 from irviz.explorer.selected_node import location
 from irviz.explorer.stage_pictures import view_or_none
-from irviz.explorer.state import ChangesKey, File, RunKey, State
+from irviz.explorer.state import ChangesKey, File, Question, RunKey, State
 from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session
@@ -53,7 +53,7 @@ def every_action(session):
     state = State.of(session)
     return [
         *(actions.Checkout("1"), actions.Apply(transform), actions.TryTransform(transform)),
-        *(actions.ForgetPreview(), actions.ReplaySchedule("f", ()), actions.ReplayBranch("0")),
+        *(actions.ReplaySchedule("f", ()), actions.ReplayBranch("0")),
         *(actions.Rename("1", "mine"), actions.Drop("2"), actions.Undo(), actions.Redo()),
         *(actions.OpenFile("notes.py", b""), actions.SetSession(session.checkout("0"))),
         *(actions.ChooseLoop("body", adds=True), actions.DoStep("parallel", "", [])),
@@ -72,12 +72,16 @@ def every_action(session):
         *(actions.ColourBy("difference"), actions.ShowFirstDifference(), actions.Say("words")),
         *(actions.Run(), actions.RecordValues(), actions.Measure(), actions.MeasureSteps()),
         *(actions.FindPass("values"), actions.FetchValue()),
-        actions.Ask(actions.Run(), frozenset("a")),
+        actions.SetField("question", Question(actions.Run(), frozenset("a"))),
         *(actions.Trust(actions.Run(), frozenset()), actions.Answer(True), actions.Answer(False)),
         *(actions.Cancel(), actions.Report(ChangesKey(), {(session.current, "main"): 3})),
         *(actions.Report(RunKey("main", one, 0, 0), result) for one in ("0", "2")),
         *(actions.Save(Saved("svg")), actions.SaveDrawing(Figure("<svg/>", 1.0, 1.0), "a.svg")),
-        *(actions.CopyScript(), actions.Made(File("a", "b", b"")), actions.Copied("text")),
+        *(
+            actions.CopyScript(),
+            actions.SetField("file", File("a", "b", b"")),
+            actions.Copied("text"),
+        ),
     ]
 
 

@@ -200,7 +200,7 @@ class PassPanel(ui.Panel):
         """Remove a preview, which was of something else."""
         if not self._sets_traits:
             self._words.value = ""
-            self.send(actions.ForgetPreview())
+            self.send(actions.SetField("preview", None))
 
 
 _NONE = (

@@ -6,7 +6,7 @@ from tvm import IRModule, relax
 
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES
-from irviz.explorer.actions import ForgetPreview, SetField, SetLimit, SetSession
+from irviz.explorer.actions import SetField, SetLimit, SetSession
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.pass_panel import PassPanel
 from irviz.model.graph.graph import NodeKind
@@ -363,7 +363,7 @@ def test_a_preview_names_the_nodes_that_it_would_change(opened_panel):
     desk.preview()
     assert operators
     assert set(desk.state.preview.nodes) == operators
-    desk.dispatch(ForgetPreview())
+    desk.dispatch(SetField("preview", None))
     assert desk.state.preview is None
     assert desk.words == ""
 

@@ -104,7 +104,8 @@ class Effects:
             new = [s.id for s in state.session.stages if s.id not in known and not s.error]
             if new:
                 self._run(state, [FIRST, state.pair[1], *new], asked=asked)
-        if state.inquiry is not None and state.inquiry is not before.inquiry:
+        is_new = state.inquiry is not before.inquiry or state.traces != before.traces
+        if state.inquiry is not None and is_new:
             self._inquire(state, state.inquiry)
         if state.selection is not before.selection and (callee := called_prim_func(state)):
             self._store.dispatch(actions.SetField("prim_func", callee))
@@ -239,19 +240,14 @@ class Effects:
             time.sleep(_LOOK_SECONDS)
 
     def _inquire(self, state: State, inquiry: Inquiry) -> None:
-        """Record missing traces, or compare the recorded ones."""
-        if inquiry.is_recorded:
-            self._compare(state)
-            return
-        for stage_id in inquiry.stages:
-            is_known = state.function_runs.has_trace(stage_id, inquiry.case)
-            if not is_known and not state.session.stage(stage_id).error:
-                self._run_stage(state, stage_id, inquiry.case)
-
-    def _compare(self, state: State) -> None:
-        """Compare two traces, fetching values that were not kept."""
+        """Record missing traces, or compare the recorded ones, fetching values not kept."""
         session, pair, traces = state.session, state.pair, state.traces
-        if traces is not None:
+        runs = state.function_runs
+        missing = [one for one in inquiry.stages if not runs.has_trace(one, inquiry.case)]
+        for stage_id in missing:
+            if not session.stage(stage_id).error:
+                self._run_stage(state, stage_id, inquiry.case)
+        if inquiry.compares and not missing and traces is not None:
             self._do(
                 ComparisonKey(state.function, traces),
                 f"comparing stages {' and '.join(pair)}",

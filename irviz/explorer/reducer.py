@@ -300,10 +300,8 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             there = set(state.session.stages)
             known = {k: one for k, one in state.function_changes.items() if there.issuperset(k)}
             return replace(state, function_changes={**known, key: answer})
-        case ComparisonKey(), DivergenceReport():
-            return replace(state, report=answer)
-        case ComparisonKey(traces=traces), _:
-            return _incomparable(state, traces, answer)
+        case ComparisonKey(traces=traces), DivergenceReport() | BaseException():
+            return replace(state, compared=(traces, answer))
         case StepsOfferedKey(), tuple():
             return replace(state, step_offers=(key, answer))
         case StepsKey(), ScheduleTimes():
@@ -339,19 +337,6 @@ def _cancelled(state: State) -> State:
     return replace(state, runs=runs, inquiry=None, steps=None, asked=(), drawing="")
 
 
-def _incomparable(state: State, traces: tuple[Trace, Trace], why: object) -> State:
-    inquiry = state.inquiry
-    is_wanted = inquiry is not None and inquiry.is_recorded and traces == state.traces
-    after = replace(state, incomparable=traces)
-    if not is_wanted:
-        return after
-    after = replace(after, inquiry=None)
-    if was_cancelled(why):
-        return after
-    words = f"stages {' and '.join(state.pair)} could not be compared: {why}"
-    return replace(after, message=Message(words, True))
-
-
 # --- traces, which are recorded for a reason ---------------------------------------------------
 
 
@@ -367,8 +352,9 @@ def _inquiring(state: State, inquiry: Inquiry) -> State:
     """Begin an inquiry; recordings that failed before are retried."""
     stages = map(state.session.stage, inquiry.stages)
     state.session.check_run("recording values", *stages)
-    runs = state.function_runs.touch(inquiry.stages)
-    return replace(state, inquiry=inquiry, runs={**state.runs, state.function: runs})
+    runs = {**state.runs, state.function: state.function_runs.touch(inquiry.stages)}
+    compared = state.compared if state.divergence is not None else None
+    return replace(state, inquiry=inquiry, runs=runs, compared=compared)
 
 
 def _coloured(state: State) -> tuple[str, ...]:
@@ -435,7 +421,7 @@ def _of_session(state: State, before: State) -> State:
             timing="",
             bisection="",
             inquiry=None,
-            report=None,
+            compared=None,
         )
     return state
 
@@ -447,8 +433,7 @@ def _with_colours(state: State) -> State:
         return state
     runs = state.function_runs
     failed = {*runs.untraced, *runs.errors}
-    is_tried = state.traces is not None and state.traces == state.incomparable
-    if is_tried or not failed.isdisjoint(stages):
+    if isinstance(state.comparison, BaseException) or not failed.isdisjoint(stages):
         return state
     return _asking_for_colours(state)
 
@@ -480,11 +465,12 @@ def _advanced(state: State) -> State:
         return replace(after, message=Message(words, True))
     if not inquiry.compares:
         return replace(state, inquiry=None, message=_not_finite(runs.traces.get(state.stage_id)))
-    report = state.divergence
-    if report is None:
-        is_asked = inquiry.is_recorded
-        return state if is_asked else replace(state, inquiry=inquiry._replace(is_recorded=True))
-    after = replace(state, inquiry=None)
+    report, after = state.comparison, replace(state, inquiry=None)
+    if report is None:  # an effect compares them
+        return state
+    if isinstance(report, BaseException):
+        words = f"stages {' and '.join(state.pair)} could not be compared: {report}"
+        return after if was_cancelled(report) else replace(after, message=Message(words, True))
     if not inquiry.goes_there:
         return replace(after, message=_not_finite(runs.traces.get(state.stage_id)))
     if report.divergence is None:

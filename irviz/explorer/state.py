@@ -216,15 +216,13 @@ class Making(NamedTuple):
 class Inquiry(NamedTuple):
     """Traces that are being recorded for the reader, that of the current stage first.
 
-    `goes_there` says whether to go to the first difference, and `is_recorded` that only the
-    comparison is missing.
+    `goes_there` says whether to go to the first difference.
     """
 
     stages: tuple[str, ...]
     case: int
     compares: bool = False
     goes_there: bool = False
-    is_recorded: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,8 +292,8 @@ class State:
         case: The number of the input that is looked at.
         epoch: Counts how often stages were given other inputs: earlier runs are of no use.
         inquiry: What is being recorded for the reader, None for nothing.
-        report: How the last two traces that were compared differ.
-        incomparable: Two traces that could not be compared.
+        compared: The last two traces that were compared, and how they differ or why that is not
+            known.
         jobs: What is being done beside the kernel.
         timing: The last measurement of stages, or why there is none.
         bisection: Which pass first makes a check fail, as it was asked for last; or why that is not
@@ -336,8 +334,7 @@ class State:
     runs: Mapping[str, Runs] = field(default_factory=dict)
     epoch: int = 0
     inquiry: Inquiry | None = None
-    report: DivergenceReport | None = None
-    incomparable: tuple[Trace, Trace] | None = None
+    compared: tuple[tuple[Trace, Trace], DivergenceReport | BaseException] | None = None
     jobs: Jobs = field(default_factory=Jobs)
     timing: TimingTable | str = ""
     bisection: Bisection | str = ""
@@ -413,6 +410,12 @@ class State:
     @property
     def traces(self) -> tuple[Trace, Trace] | None:
         """The traces of the pair, None where they are not both known for the same input."""
+    @property
+    def comparison(self) -> DivergenceReport | BaseException | None:
+        """What comparing the traces of the pair gave, None where they were not compared."""
+        compared = self.compared
+        return compared[1] if compared is not None and compared[0] == self.traces else None
+
         known = self.function_runs.traces
         if not set(self.pair) <= known.keys():
             return None
@@ -422,8 +425,8 @@ class State:
     @property
     def divergence(self) -> DivergenceReport | None:
         """How the traces of the pair differ, None where that is not known."""
-        report, traces = self.report, self.traces
-        return report if report is not None and report.traces == traces else None
+        found = self.comparison
+        return found if isinstance(found, DivergenceReport) else None
 
     def stage_of(self, side: Side) -> Stage | None:
         """Return the stage of one of the two pictures, None where there is no second one."""

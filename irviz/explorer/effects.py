@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from irviz.errors import UntrustedError
-from irviz.explorer import actions
+from irviz.explorer import actions, shown_schedule
 from irviz.explorer.background_actions import draw, iter_ahead, look
 from irviz.explorer.background_runner import RUN, Job, Work, in_steps
 from irviz.explorer.downloads import file, file_name, file_of
@@ -21,7 +21,6 @@ from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.save_html import page_content, page_in_steps
 from irviz.explorer.script_pane_data import printed
 from irviz.explorer.selected_node import call_key, location, selected_trace
-from irviz.explorer.shown_schedule import called_prim_func, nest, offered_step, steps_offered_key
 from irviz.explorer.stage_rows import FEW_NODES, function_changes, functions_key, iter_change_counts
 from irviz.explorer.state import (
     FIRST,
@@ -32,8 +31,8 @@ from irviz.explorer.state import (
     File,
     Inquiry,
     Making,
-    Question,
     PreviewKey,
+    Question,
     RunKey,
     State,
     StepsKey,
@@ -107,7 +106,8 @@ class Effects:
         is_new = state.inquiry is not before.inquiry or state.traces != before.traces
         if state.inquiry is not None and is_new:
             self._inquire(state, state.inquiry)
-        if state.selection is not before.selection and (callee := called_prim_func(state)):
+        callee = shown_schedule.called_prim_func(state)
+        if callee and state.selection is not before.selection:
             self._store.dispatch(actions.SetField("prim_func", callee))
         self._try(state)
         self._try_steps(state)
@@ -196,13 +196,13 @@ class Effects:
 
     def _try_steps(self, state: State) -> None:
         """Find out which steps are legal for the chosen loops and blocks."""
-        key = steps_offered_key(state)
+        key = shown_schedule.steps_offered_key(state)
         if not self._is_new(_STEPS, key) or key is None:
             return
-        loops = nest(state)
+        loops, addresses = shown_schedule.nest(state), shown_schedule.loop_addresses(state)
 
         def work(job: Job) -> object:
-            offers = possible_steps(loops, key.chosen)
+            offers = possible_steps(loops, [addresses[one] for one in key.ids])
             return tried_steps(key.stage.module, offers, job.check)
 
         self._runner.replace(_STEPS, work, partial(self._report, key))
@@ -295,7 +295,7 @@ class Effects:
                 session.check_run("measuring a schedule", state.stage)
                 self._measure_steps(state.steps, every)
             case actions.DoStep() if state.failure is None:
-                self._store.dispatch(actions.Apply(offered_step(state, action)))
+                self._store.dispatch(actions.Apply(shown_schedule.offered_step(state, action)))
             case actions.Apply(ScheduleStep()) | actions.ReplaySchedule():
                 is_wanted = state.measures_steps and session.is_trusted(state.stage)
                 if is_wanted and state.failure is None and state.question is None:
@@ -476,12 +476,12 @@ def _or_why(action: actions.Action, steps: Iterator[actions.Action]) -> Iterator
         yield from steps
     except UntrustedError as refusal:
         yield _asking(action, refusal)
-def _asking(action: actions.Action, refusal: UntrustedError) -> actions.SetField:
-    return actions.SetField("question", Question(action, refusal.files))
-
-
     except Exception as failure:  # whatever it is, the explorer lives on
         yield actions.Say(str(failure), is_error=True)
+
+
+def _asking(action: actions.Action, refusal: UntrustedError) -> actions.SetField:
+    return actions.SetField("question", Question(action, refusal.files))
 
 
 def _draw_ahead(state: State, job: Job) -> None:

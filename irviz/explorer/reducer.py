@@ -21,6 +21,7 @@ from irviz.explorer.state import (
     Failure,
     FunctionsKey,
     Inquiry,
+    LoopChoice,
     Message,
     Preview,
     PreviewKey,
@@ -31,7 +32,6 @@ from irviz.explorer.state import (
     Side,
     State,
     StepsKey,
-    StepsOfferedKey,
     TimingKey,
     TrialsKey,
     ValueKey,
@@ -302,7 +302,7 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
             return replace(state, function_changes={**known, key: answer})
         case ComparisonKey(traces=traces), DivergenceReport() | BaseException():
             return replace(state, compared=(traces, answer))
-        case StepsOfferedKey(), tuple():
+        case LoopChoice(), tuple():
             return replace(state, step_offers=(key, answer))
         case StepsKey(), ScheduleTimes():
             return replace(state, step_times=answer)

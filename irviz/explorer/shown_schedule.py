@@ -8,9 +8,9 @@ from dataclasses import replace
 from irviz.errors import TransformError
 from irviz.explorer.actions import Apply, DoStep, ReplaySchedule
 from irviz.explorer.selected_node import location
-from irviz.explorer.state import Failure, LoopChoice, State, StepsOfferedKey, derived
+from irviz.explorer.state import Failure, LoopChoice, State, derived
 from irviz.explorer.viewer.schema import OfferedStep, Schedule, StepField
-from irviz.ir import module_functions
+from irviz.ir.module_functions import prim_funcs
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model import loop_nest
 from irviz.session.measure_schedule import SIZE, ScheduleStages
@@ -33,15 +33,9 @@ from irviz.transforms.schedules.schedule_trace import ScheduleTrace, parse_value
 from irviz.view.svg_primitives import visible
 
 
-@derived(lambda state: (state.stage.module,))
-def prim_funcs(state: State) -> tuple[str, ...]:
-    """Return the names of the current stage's PrimFuncs."""
-    return tuple(module_functions.prim_funcs(state.stage.module))
-
-
 def prim_func(state: State) -> str:
     """Return the PrimFunc whose schedule is shown, "" if the stage has none."""
-    names = prim_funcs(state)
+    names = prim_funcs(state.stage.module)
     wanted = (state.function, state.prim_func, *names)
     return next((one for one in wanted if one in names), "")
 
@@ -52,7 +46,7 @@ def called_prim_func(state: State) -> str:
     if found is None or found.inner not in found.graph.index:
         return ""
     callee = found.graph[found.inner].callee
-    return callee if callee in prim_funcs(state) else ""
+    return callee if callee in prim_funcs(state.stage.module) else ""
 
 
 @derived(lambda state: (state.session, prim_func(state)))
@@ -130,11 +124,10 @@ def refused_loops(state: State) -> list[str]:
 # --- what is offered ---------------------------------------------------------------------------
 
 
-def steps_offered_key(state: State) -> StepsOfferedKey | None:
+def steps_offered_key(state: State) -> LoopChoice | None:
     """Return what the steps are to be tried for, None where nothing is chosen."""
     chosen = chosen_loops(state)
-    addresses = tuple(loop_addresses(state)[one] for one in chosen)
-    return StepsOfferedKey(state.stage, prim_func(state), addresses) if chosen else None
+    return LoopChoice(state.stage, prim_func(state), chosen) if chosen else None
 
 
 def step_offers(state: State) -> tuple[StepOffer, ...]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from irviz.explorer.background_runner import Jobs, was_cancelled
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.model.graph.graph import NodeId
-from irviz.model.loop_nest import ScheduleAddress
 from irviz.model.runs.execution_trace import Array, NodeValue, Trace
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime.call_inputs import Inputs
@@ -109,16 +108,11 @@ class StepsKey(NamedTuple):
     every: bool
 
 
-class StepsOfferedKey(NamedTuple):
-    """Identifies the trials of the steps that take some loops and blocks of a PrimFunc."""
-
-    stage: Stage
-    function: str
-    chosen: tuple[ScheduleAddress, ...]
-
-
 class LoopChoice(NamedTuple):
-    """Loops and blocks that were chosen for a step: their ids in a PrimFunc, in order."""
+    """Loops and blocks that were chosen for a step: their ids in a PrimFunc, in order.
+
+    It identifies the trials of the steps that take them.
+    """
 
     stage: Stage
     function: str
@@ -340,7 +334,7 @@ class State:
     bisection: Bisection | str = ""
     prim_func: str = ""
     chosen_loops: LoopChoice | None = None
-    step_offers: tuple[StepsOfferedKey, tuple[StepOffer, ...]] | None = None
+    step_offers: tuple[LoopChoice, tuple[StepOffer, ...]] | None = None
     measures_steps: bool = True
     step_sizes: Mapping[str, int] = field(default_factory=dict)
     steps: ScheduleStages | None = None
@@ -410,17 +404,17 @@ class State:
     @property
     def traces(self) -> tuple[Trace, Trace] | None:
         """The traces of the pair, None where they are not both known for the same input."""
-    @property
-    def comparison(self) -> DivergenceReport | BaseException | None:
-        """What comparing the traces of the pair gave, None where they were not compared."""
-        compared = self.compared
-        return compared[1] if compared is not None and compared[0] == self.traces else None
-
         known = self.function_runs.traces
         if not set(self.pair) <= known.keys():
             return None
         first, second = (known[one] for one in self.pair)
         return (first, second) if first.case == second.case else None
+
+    @property
+    def comparison(self) -> DivergenceReport | BaseException | None:
+        """What comparing the traces of the pair gave, None where they were not compared."""
+        compared = self.compared
+        return compared[1] if compared is not None and compared[0] == self.traces else None
 
     @property
     def divergence(self) -> DivergenceReport | None:

@@ -7,9 +7,10 @@ import ipywidgets as widgets
 from irviz.errors import TransformError
 from irviz.explorer import actions
 from irviz.explorer.panels import panel as ui
-from irviz.explorer.shown_schedule import prim_func, prim_funcs, refusal, shown_trace
+from irviz.explorer.shown_schedule import prim_func, refusal, shown_trace
 from irviz.explorer.state import State
 from irviz.explorer.store import Store
+from irviz.ir.module_functions import prim_funcs
 from irviz.transforms.export_python import UnwritableError
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.schedules.schedule_trace import parse_trace
@@ -24,25 +25,20 @@ class SchedulePanel(ui.Panel):
         self._functions = ui.field(widgets.Dropdown, "irviz-schedule-function", "PrimFunc")
         self._automatic = ui.checkbox("", "measure each step", is_on=True)
         self._error = ui.html("")
-        self.on_change(self._functions, self._choose_function)
+        self.on_change(
+            self._functions, lambda name: actions.Look(actions.Focus(name)) if name else None
+        )
         self.sets(self._automatic, "measures_steps")
         controls = [self._error, self._functions, self._automatic]
         self.widget = ui.classed(widgets.VBox(controls), "irviz-schedule")
 
-    def _parts(self, state: State) -> tuple[object, ...]:
-        return (prim_func(state), state.measures_steps, refusal(state), *prim_funcs(state))
-
     def _show(self, state: State) -> None:
-        names, function = prim_funcs(state), prim_func(state)
+        names, function = [*prim_funcs(state.stage.module)], prim_func(state)
         ui.offer(self._functions, names or [("none in this stage", "")], function)
         ui.show_if(self._functions, len(names) != 1)
         self._automatic.value = state.measures_steps
         ui.show_if(self._automatic, bool(function))
         self._error.value = refusal_html(refusal(state))
-
-    def _choose_function(self, name: str | None) -> None:
-        if name:
-            self.send(actions.Look(actions.Focus(name)))
 
 
 class TracePanel(ui.Panel):

@@ -12,7 +12,7 @@ from irviz.errors import NotFoundError
 from irviz.explorer import actions
 from irviz.explorer.reducer import accepted, focused, fresh, reduce, selected, with_session
 from irviz.explorer.selected_node import history
-from irviz.explorer.stage_pictures import chosen_view, compared, scene, view_or_none
+from irviz.explorer.stage_pictures import compared, scene, view_or_none, view_or_why
 from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
@@ -141,7 +141,7 @@ def _all_toggled(state: State, opens: bool) -> State:
 def _looking(state: State, view: ViewState) -> State:
     """Change the view of the function; raise ValueError if it cannot be shown."""
     after = fresh(state, views={**state.views, state.function: view})
-    found = chosen_view(after, "current") if view.around is not None else None
+    found = view_or_why(after, "current", view) if view.around is not None else None
     if isinstance(found, Exception):
         raise found
     return after

@@ -113,19 +113,8 @@ def _shared_layout(state: State) -> PlacedGraph | None:
     return None if shared is None else shared.placed.get(state.stage)
 
 
-@derived(
-    lambda state, side: (
-        *(side, stage := state.stage_of(side), state.view, state.function),
-        # a name resolves to something else once that is registered
-        None if stage is None else graph_or_none(stage, state.function),
-    )
-)
-def chosen_view(state: State, side: Side) -> StageView | Exception:
-    """Return what was chosen to be drawn of a stage, or why the stage lacks it."""
-    return _stage_view(state, side, state.view)
-
-
-def _stage_view(state: State, side: Side, view: ViewState) -> StageView | Exception:
+def view_or_why(state: State, side: Side, view: ViewState) -> StageView | Exception:
+    """Return what is to be drawn of a stage, or why the stage lacks it."""
     stage = state.stage_of(side)
     if stage is None:
         return NotFoundError("there is no second stage")
@@ -144,9 +133,9 @@ def _view(state: State, side: Side) -> StageView | Exception:
     both = compared(state)
     if isinstance(both, ComparedViews):
         return both.after if side == "current" else both.before
-    found = chosen_view(state, side)
+    found = view_or_why(state, side, state.view)
     if isinstance(found, ValueError):  # it lacks what is looked at: all of it is drawn
-        return _stage_view(state, side, state.view.whole)
+        return view_or_why(state, side, state.view.whole)
     if isinstance(found, Exception) or state.reference:
         return found
     return replace(found, placed=_shared_layout(state))

@@ -6,6 +6,7 @@ import base64
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from irviz.explorer import actions
-from irviz.explorer.background_runner import Runner, in_steps
+from irviz.explorer.background_runner import in_steps
 from irviz.explorer.effects import Effects
 from irviz.explorer.graph_pane_data import scene_data
 from irviz.explorer.panels.kernel_swap_panel import SwapPanel, UpdatePanel
@@ -173,13 +174,13 @@ class Explorer(Pane):
         # before the picture, which is drawn while the worker runs a new stage
         Effects(store)
         self._panes: list[Pane] = []
+        self._output: DisplayHandle | None = None
         tabs = [name for name in _FORMS if name != _NODE]
         super().__init__(store, session=store.state.session, height=height, tabs=tabs)
-        self._still = _StillPicture(str(self.model_id), store.runner)
-        self.still = self._still.name
+        self.still = f"irviz-still-{self.model_id}"
         self._open_form(_NODE)  # now, not while the first selection is shown
         store.subscribe(self._follow)
-        store.subscribe(self._still.update)
+        store.subscribe(self._draw_still)
         self.observe(lambda change: self._take(change.new), "session")
 
     def dispatch(self, action: actions.Action) -> None:
@@ -246,7 +247,20 @@ class Explorer(Pane):
         if widget is not None:
             display(widget[0], metadata=widget[1], raw=True)  # type: ignore[no-untyped-call]
         if self.height:  # else it is the page of `irviz open`, which is never saved
-            self._still.show(self.store.state)
+            content = _still_bundle(self.store.state, self.still)
+            self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def _draw_still(self, state: State, before: State) -> None:
+        """Draw the static picture anew soon, unless the user continues."""
+        parts = (state.session, state.function, state.reference, state.view)
+        is_same = parts == (before.session, before.function, before.reference, before.view)
+        if self._output is not None and not is_same:
+            self.store.runner.replace(
+                self.still,
+                lambda _: _still_bundle(state, self.still),
+                partial(self._output.update, raw=True),
+                delay=_STILL_SECONDS,
+            )
 
     def _take(self, session: Session) -> None:
         """Show an assigned session, unless it came from the state itself."""
@@ -339,38 +353,11 @@ _STILL_SECONDS = 0.3
 """The picture is drawn after this much idle time."""
 
 
-class _StillPicture:
-    """An output of a cell that the notebook saves; the widget hides it while it is live.
-
-    Its `name` is the CSS class by which the widget finds it.
-    """
-
-    def __init__(self, model_id: str, runner: Runner) -> None:
-        self.name = f"irviz-still-{model_id}"
-        self._output: DisplayHandle | None = None
-        self._runner = runner
-
-    def show(self, state: State) -> None:
-        """Add it to the output of the cell that is run."""
-        content = _still_bundle(state, self.name)
-        self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-
-    def update(self, state: State, before: State) -> None:
-        """Draw the current picture soon, unless the user continues."""
-        parts = (state.session, state.function, state.reference, state.view)
-        is_same = parts == (before.session, before.function, before.reference, before.view)
-        if self._output is not None and not is_same:
-            self._runner.replace(
-                self, lambda _: _still_bundle(state, self.name), self._replace, delay=_STILL_SECONDS
-            )
-
-    def _replace(self, content: dict[str, str]) -> None:
-        assert self._output is not None, "it was shown"
-        self._output.update(content, raw=True)  # type: ignore[no-untyped-call]
-
-
 def _still_bundle(state: State, name: str) -> dict[str, str]:
-    """Return the picture as SVG, and in HTML with the stages; `name` is its CSS class."""
+    """Return the picture as SVG, and in HTML with the stages.
+
+    `name` is its CSS class, by which the widget finds it.
+    """
     rows = stage_rows(state)
     plain = ", ".join(f"{row['id']} {row['label']}" for row in rows[:_MOST_STAGES])
     words = {

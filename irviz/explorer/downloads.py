@@ -89,7 +89,7 @@ def _picture(state: State, options: PictureOptions) -> Figure:
     theme = options.theme
     drawn = shown_figure(state, theme=theme, direction=options.direction)
     if options.has_highlight:
-        drawn = with_highlight(drawn, {shown_selection(state, state.selection.side)}, theme)
+        drawn = with_highlight(drawn, {shown_selection(state)}, theme)
     return with_title(drawn, options.title, theme) if options.title else drawn
 
 

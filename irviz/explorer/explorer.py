@@ -276,7 +276,7 @@ class Explorer(Pane):
             }
             self.send(told, buffers=[state.file.content])
         self.session = state.session
-        self.selected = shown_selection(state, state.selection.side)
+        self.selected = shown_selection(state)
         self._open_form(state.tab)
 
     def _open_form(self, tab: str) -> None:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from tvm import tirx
 
 from irviz.explorer.stage_pictures import attempted, stage_id_of, view_or_none
-from irviz.explorer.state import CallKey, Side, State, derived
+from irviz.explorer.state import CallKey, State, derived
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import function_named, relax_functions
 from irviz.ir.parameter_values import Array, is_equal_array
@@ -18,7 +18,6 @@ from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
 from irviz.session.stage_cache import array_of, graph_of, reading_of, script_of
-from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import first_names, format_duration
 from irviz.view.graph.node_labels import layers_label
@@ -41,17 +40,16 @@ class Location:
     """The selected node, with the stage and the function that contain it."""
 
     stage: Stage
-    view: StageView
     node: str
     function: str
     inner: NodeId
     graph: Graph
 
 
-def shown_selection(state: State, side: Side) -> str:
-    """Return the drawn node or weight that shows the selected node on a side, "" if none does."""
-    chosen, view = state.selection, view_or_none(state, side)
-    if chosen.side != side or chosen.function != state.function or view is None:
+def shown_selection(state: State) -> str:
+    """Return the drawn node or weight that shows the selected node, "" if none does."""
+    chosen, view = state.selection, view_or_none(state, state.selection.side)
+    if chosen.function != state.function or view is None:
         return ""
     node = chosen.node
     if not node or view.draws(node):
@@ -73,10 +71,10 @@ def location(state: State) -> Location | None:
     """Return where the selected node is, None for no node."""
     side = state.selection.side
     stage, view = state.stage_of(side), view_or_none(state, side)
-    node = shown_selection(state, side)
+    node = shown_selection(state)
     if stage is None or view is None or not node:
         return None
-    return Location(stage, view, node, *view.locate(node))
+    return Location(stage, node, *view.locate(node))
 
 
 def selected_node(state: State) -> Node | None:

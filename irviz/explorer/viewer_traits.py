@@ -80,7 +80,7 @@ def text_parts(state: State) -> tuple[object, ...]:
 
 def picture_data(state: State) -> dict[str, object]:
     """Return the other traits."""
-    session, side = state.session, state.selection.side
+    session = state.session
     return {
         "title": title(session),
         "rows": stage_rows(state),
@@ -88,7 +88,7 @@ def picture_data(state: State) -> dict[str, object]:
         "canRedo": session.tree.future is not None,
         "functions": functions(state),
         "scene": scene_data(state),
-        "selection": {"node": shown_selection(state, side), "side": side},
+        "selection": {"node": shown_selection(state), "side": state.selection.side},
         "marked": marked(state),
         "schedule": schedule_data(state),
         "status": status_data(state),

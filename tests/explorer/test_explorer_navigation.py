@@ -105,9 +105,9 @@ def test_a_selected_group_that_was_opened_is_shown_by_the_first_node_in_it(modul
     }
     state = State.of(irviz.Session(mod, layers={"main": layers}))
     state = perform(perform(state, Select("layer:outer1")), Toggle("layer:outer1"))
-    assert shown_selection(state, "current") == "layer:outer1.inner6"
+    assert shown_selection(state) == "layer:outer1.inner6"
     state = perform(state, Toggle("layer:outer1.inner6"))
-    assert shown_selection(state, "current") == names[300]
+    assert shown_selection(state) == names[300]
 
 
 def test_a_sign_closes_a_frame_and_opens_it_again(stack):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from inspect import cleandoc
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from irviz.explorer.viewer import schema
 
@@ -41,9 +42,9 @@ def _record(kind: type) -> str:
 def _message(kind: type) -> str:
     """Return the declaration of an action, without the fields that JSON cannot hold."""
     fields = (
-        f"{re.sub('_(.)', lambda found: found[1].upper(), name)}: {_type(hint)};"
-        for name, hint in get_type_hints(kind).items()
-        if hint is not bytes and get_origin(hint) is not tuple
+        f"{field.encode_name}: {_type(field.type)};"
+        for field in msgspec.structs.fields(kind)
+        if field.type is not bytes and get_origin(field.type) is not tuple
     )
     return _interface(kind, (f'action: "{kind.__name__}";', *fields))
 

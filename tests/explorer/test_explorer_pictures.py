@@ -1,6 +1,7 @@
 """What cannot be drawn is said where the picture would be, and no other picture stays there."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import tvm
@@ -142,7 +143,7 @@ def test_what_cannot_be_read_is_not_searched_and_named(opened, session, unreadab
 
 def test_a_plainer_layout_is_said_above_its_picture_until_another_is_drawn(explorer, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(figures, "lay_out", lambda *_: None)
+        patched.setattr(figures, "lay_out", Mock(side_effect=TimeoutError))
         explorer.look_around(explorer.canvas.drawn[0])
     check_drawn(explorer.canvas, "0")
     assert "this is a plainer one" in explorer.canvas.data["note"]

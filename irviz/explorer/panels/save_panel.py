@@ -8,7 +8,7 @@ from irviz.explorer import actions
 from irviz.explorer.downloads import PictureOptions, Saved
 from irviz.explorer.panels.panel import Panel, checkbox, field, heading
 from irviz.explorer.store import Store
-from irviz.view.graph.dot import RANKDIRS
+from irviz.view.graph.dot import FLOWS
 from irviz.view.theme import THEMES
 
 _PICTURES = {"SVG": "svg", "PDF": "pdf", "PNG": "png", "DOT": "dot"}
@@ -26,9 +26,7 @@ class SavePanel(Panel):
         theme = field(
             widgets.Dropdown, "irviz-save-theme", "theme", options=tuple(THEMES), is_aligned=True
         )
-        direction = field(
-            widgets.Dropdown, "", "direction", options=tuple(RANKDIRS), is_aligned=True
-        )
+        direction = field(widgets.Dropdown, "", "direction", options=tuple(FLOWS), is_aligned=True)
         highlight = checkbox("", "frame the selected node")
 
         def picture() -> actions.Action:

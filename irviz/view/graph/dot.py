@@ -24,7 +24,8 @@ from irviz.view.graph.nodes_and_edges import (
 from irviz.view.svg_primitives import Size
 
 _STRAIGHT, _ALMOST_STRAIGHT = "8", "3"
-RANKDIRS = {"up": "BT", "down": "TB"}
+FLOWS = {"up": -1.0, "down": 1.0}
+"""Where data can flow, as the signs of y."""
 _PX_PER_INCH = 72.0
 _STEPS = 2000
 """How many steps the engine may take to make edges straight; large graphs get one for each node."""
@@ -35,8 +36,16 @@ _NARROW_SPACES = {"nodesep": "0.2", "ranksep": "0.25", "margin": "12", "title": 
 """The spaces of a model with layers: between nodes, between ranks, and of frames."""
 
 
-def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({})) -> LayoutInput:
-    """Return the sizes, edges and clusters of a graph; `sizes` are those already known."""
+def layout_input(
+    graph: Graph, direction: str = "up", sizes: Mapping[NodeId, Size] = MappingProxyType({})
+) -> LayoutInput:
+    """Return the sizes, edges and clusters of a graph; `sizes` are those already known.
+
+    Raises:
+        DrawError: `direction` is neither "up" nor "down".
+    """
+    if direction not in FLOWS:
+        raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(FLOWS)}")
     names, entering = _names(graph), entries(graph)
     by_name = {
         names[node.id]: sizes.get(node.id) or layout_size(node, entering.counts[node.id])
@@ -61,16 +70,10 @@ def layout_input(graph: Graph, sizes: Mapping[NodeId, Size] = MappingProxyType({
         for cluster in items
         if isinstance(cluster, int)
     }
-    return LayoutInput(by_name, edges, frames)
+    return LayoutInput(by_name, edges, frames, FLOWS[direction])
 
 
-def to_dot(
-    graph: Graph,
-    direction: str = "up",
-    given: LayoutInput | None = None,
-    rank_gap: str = "",
-    is_strict: bool = False,
-) -> str:
+def to_dot(graph: Graph, given: LayoutInput, rank_gap: str = "", is_strict: bool = False) -> str:
     """Return the graph in DOT, with sizes instead of text.
 
     The size of a node includes the label of its value, which is drawn where the node's edges begin:
@@ -82,17 +85,14 @@ def to_dot(
         rank_gap: The space between two ranks in inches, by default what suits the graph.
         is_strict: Whether each edge leads to a later rank, also between frames: the engine places
             these one by one otherwise, and prefers short edges to a few that lead on.
-
-    Raises:
-        DrawError: `direction` is neither "up" nor "down".
     """
-    if direction not in RANKDIRS:
-        raise DrawError(f"there is no direction {direction!r}; choose one of {', '.join(RANKDIRS)}")
     spaces = _NARROW_SPACES if graph.has_weights else _WIDE_SPACES
-    outlet, inlet, labelloc = ("n", "s", "b") if direction == "up" else ("s", "n", "t")
+    rankdir, outlet, inlet, labelloc = (
+        ("BT", "n", "s", "b") if given.flow < 0 else ("TB", "s", "n", "t")
+    )
     source = graphviz.Digraph(
         graph_attr={
-            "rankdir": RANKDIRS[direction],
+            "rankdir": rankdir,
             "nslimit": str(max(1, _STEPS // max(1, len(graph.nodes)))),
             "nodesep": spaces["nodesep"],
             "ranksep": rank_gap or spaces["ranksep"],
@@ -101,7 +101,6 @@ def to_dot(
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
-    given = given or layout_input(graph)
     entering = entries(graph)
     _add_contents(source, graph, given, spaces, labelloc, entering)
     names = _names(graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from types import MappingProxyType
@@ -15,18 +16,7 @@ from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import SideChanges, draw_marks, reserved_width
 from irviz.view.graph.dot import layout_input, to_dot
-from irviz.view.graph.layout import (
-    LAYOUT_SECONDS,
-    Layout,
-    add_missing_routes,
-    around_boxes,
-    in_lanes,
-    lay_out,
-    within_frames,
-    without_mirrored_routes,
-    without_needless_crossings,
-    without_slants,
-)
+from irviz.view.graph.layout import LAYOUT_SECONDS, Layout, Routing, lay_out
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
@@ -412,40 +402,39 @@ def place_graph(
     Raises:
         DrawError: For an unknown direction.
     """
-    given = layout_input(graph, sizes)
-    dot = to_dot(graph, direction, given, rank_gap=rank_gap)
+    given = layout_input(graph, direction, sizes)
+    dot, why, is_strict = to_dot(graph, given, rank_gap), "", False
     if len(graph.edges) > _MAX_EDGES + _MAX_EDGES_PER_NODE * len(graph.nodes):
         why = f"would take too long for {len(graph.edges):,} edges"
     else:
         try:
             layout = lay_out(dot, seconds)
+        except TimeoutError:
+            why = f"was not ready within {seconds:g} s"
         except Exception as failure:  # there is a picture whatever goes wrong in the engine
             why = f"failed ({failure})"
         else:
-            if layout is None:
-                why = f"was not ready within {seconds:g} s"
-            elif layout.nodes.keys() == given.sizes.keys() and set(layout.frames) == set(
-                given.frames
-            ):
-                is_strict = False
-                if _runs_back(graph, layout, direction):
-                    strict = to_dot(graph, direction, given, rank_gap=rank_gap, is_strict=True)
-                    found = lay_out(strict, seconds)
-                    if found and found.nodes.keys() == given.sizes.keys():
-                        dot, layout, is_strict = strict, found, True
-                layout = without_mirrored_routes(layout, given, direction)
-                layout = add_missing_routes(layout, given, direction)
-                layout = without_needless_crossings(layout, given, direction)
-                layout = within_frames(layout, given)
-                if is_strict:
-                    layout = around_boxes(layout, given, direction)
-                layout = in_lanes(layout, given, direction, _fused(graph))
-                layout = without_slants(layout, given)
-                return PlacedGraph(graph, direction, dot, layout)
-            else:
-                why = "is incomplete"
-    note = f"The layout {why}: this is a plainer one."
-    return PlacedGraph(graph, direction, dot, layered_layout(given, direction), note)
+            is_whole = layout.nodes.keys() == given.sizes.keys()
+            why = (
+                "" if is_whole and layout.frames.keys() == given.frames.keys() else "is incomplete"
+            )
+    if why:
+        note = f"The layout {why}: this is a plainer one."
+        return PlacedGraph(graph, direction, dot, layered_layout(given), note)
+    if _runs_back(graph, layout, given.flow):
+        strict = to_dot(graph, given, rank_gap, is_strict=True)
+        with suppress(TimeoutError):
+            found = lay_out(strict, seconds)
+            if found.nodes.keys() == given.sizes.keys():
+                dot, layout, is_strict = strict, found, True
+    routing = Routing(layout, given)
+    routing.uncross()
+    routing.keep_in_frames()
+    if is_strict:
+        routing.go_around_boxes()
+    routing.use_lanes(_fused(graph))
+    routing.straighten()
+    return PlacedGraph(graph, direction, dot, routing.layout())
 
 
 def _fused(graph: Graph) -> set[str]:
@@ -455,9 +444,8 @@ def _fused(graph: Graph) -> set[str]:
     return {f"n{index}" for index, node in enumerate(graph.nodes) if node.region in fused}
 
 
-def _runs_back(graph: Graph, layout: Layout, direction: str) -> bool:
+def _runs_back(graph: Graph, layout: Layout, flow: float) -> bool:
     """Return whether an edge does not lead on, though its target comes later in the text."""
-    flow = 1.0 if direction == "down" else -1.0
     ends = ((graph.index[edge.source], graph.index[edge.target]) for edge in graph.edges)
     return any(
         (layout.nodes[f"n{target}"][1] - layout.nodes[f"n{source}"][1]) * flow <= 0

@@ -18,6 +18,9 @@ from irviz.model.graph.graph import grouped
 from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.svg_primitives import Point, Rect, Size
 
+Points = NDArray[np.float64]
+"""An array with a row of two for each point, or a row of four for each rectangle."""
+
 LAYOUT_SECONDS = 3.0
 """The default time limit of a layout; 2,000 nodes take about half of it."""
 
@@ -33,11 +36,13 @@ class LayoutInput(NamedTuple):
             target's width.
         frames: `(parent, nodes)` for each cluster: the cluster around it, "" for none, and the
             nodes that are directly inside.
+        flow: 1 where data flows downwards, -1 where it flows upwards.
     """
 
     sizes: dict[str, Size]
     edges: list[tuple[str, str, str, float]]
     frames: dict[str, tuple[str, list[str]]]
+    flow: float = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,201 +80,197 @@ class Layout:
     shapes: dict[str, Rect] = field(default_factory=dict)
 
 
-def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout | None:
+@lru_cache(maxsize=16)
+def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout:
     """Place the parts of a DOT text, which has an id for every edge, with Graphviz's dot.
 
-    Returns None and raises as `run_dot` does, and raises ValueError as `read_layout` does. Layouts
-    are cached, because many passes change no sizes and so give the same DOT text.
+    Layouts are cached, because many passes change no sizes and so give the same DOT text.
+
+    Raises:
+        TimeoutError: The engine gave no answer. It may the next time, and an error is not cached.
+        ValueError: As in `read_layout` and `run_dot`.
+        ImportError: As in `run_dot`.
     """
-    try:
-        return _laid_out(dot, seconds)
-    except _NoAnswerError:
-        return None
-
-
-class _NoAnswerError(Exception):
-    """The engine gave no answer. It may the next time, and an exception is not cached."""
-
-
-@lru_cache(maxsize=16)
-def _laid_out(dot: str, seconds: float) -> Layout:
     answer = run_dot(dot, seconds)
     if answer is None:
-        raise _NoAnswerError
+        raise TimeoutError(f"the layout was not ready within {seconds:g} s")
     return read_layout(answer)
 
 
-def without_mirrored_routes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
-    """Remove routes that start at the side of a node where its operands enter.
+class Routing:
+    """The routes of a layout, which each method improves where it can.
 
-    Where data flows upwards, Graphviz exchanges the sides of an edge between nodes of one rank.
+    Edges without a route get one, which may cross nodes, and so do those whose route starts at the
+    side of a node where its operands enter: Graphviz exchanges the sides of some edges between
+    nodes of one rank.
     """
-    routes = dict(layout.routes)
-    for name, source, _, _ in given.edges:
-        if name in routes:
-            above = routes[name].points[0][1] < layout.nodes[source][1]
-            if above == (direction == "down"):
-                del routes[name]
-    return replace(layout, routes=routes)
 
+    def __init__(self, layout: Layout, given: LayoutInput) -> None:
+        self._layout, self._edges, self._flow = layout, given.edges, given.flow
+        self._rects = {
+            name: Rect.around(centre, given.sizes[name]) for name, centre in layout.nodes.items()
+        }
+        self._boxes = np.array([*self._rects.values()]).reshape(-1, 4)
+        self.routes: dict[str, Route] = {}
+        for name, source, target, entry in given.edges:
+            known, (_, y) = layout.routes.get(name), layout.nodes[source]
+            if known is None or (known.points[0][1] - y) * given.flow < 0:
+                known = self._route(source, target, entry)
+            self.routes[name] = known
 
-def without_needless_crossings(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
-    """Make routes to a node almost straight where they cross less often for that.
+    def layout(self) -> Layout:
+        """Return the layout with the routes as they are now."""
+        return replace(self._layout, routes=self.routes)
 
-    Graphviz bends each route by itself, so two may cross although their ends are in one order.
-    """
-    flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, given.sizes)
-    obstacles = np.array([*rects.values()]).reshape(-1, 4)
-    entering = grouped(
-        (target, (name, source, entry))
-        for name, source, target, entry in given.edges
-        if name in layout.routes
-    )
-    routes = dict(layout.routes)
-    for target, siblings in entering.items():
-        for pair in combinations(siblings, 2):
-            names = [name for name, _, _ in pair]
-            if _crossings(routes[names[0]], routes[names[1]]):
-                choices = [[routes[name]] for name in names]
-                for (_, source, entry), known in zip(pair, choices, strict=True):
-                    direct = _direct(rects[source], rects[target], entry, flow)
-                    known += [direct] if _is_free(direct, obstacles) else []
-                routes.update(
-                    zip(
-                        names,
-                        min(product(*choices), key=lambda both: _crossings(*both)),
-                        strict=True,
-                    )
-                )
-    return replace(layout, routes=routes)
+    def uncross(self) -> None:
+        """Make routes to a node almost straight where they cross less often for that.
 
+        Graphviz bends each route by itself, so two may cross although their ends are in one order.
+        """
+        entering = grouped(
+            (target, (name, source, entry)) for name, source, target, entry in self._edges
+        )
+        for target, siblings in entering.items():
+            for pair in combinations(siblings, 2):
+                names = [name for name, _, _ in pair]
+                choices = [[self.routes[name]] for name in names]
+                if _crossings(*(known for (known,) in choices)):
+                    for (_, source, entry), known in zip(pair, choices, strict=True):
+                        direct = self._direct(source, target, entry)
+                        known += [direct] if self._is_free(direct) else []
+                    best = min(product(*choices), key=lambda both: _crossings(*both))
+                    self.routes.update(zip(names, best, strict=True))
 
-def within_frames(layout: Layout, given: LayoutInput) -> Layout:
-    """Move each route into the smallest frame around both ends, unless it would meet a box there.
+    def keep_in_frames(self) -> None:
+        """Move each route into the smallest frame around both ends, if it meets no box there.
 
-    Graphviz lets routes bulge out of frames at their sides.
-    """
-    rects = _rects(layout, given.sizes)
-    obstacles = np.array([*rects.values()]).reshape(-1, 4)
-    frames = sorted((one.rect for one in layout.frames.values()), key=lambda one: one.width)
-    routes = dict(layout.routes)
-    for name, *ends, _ in given.edges:
-        around = (one for one in frames if all(one.contains(rects[end]) for end in ends))
-        if name in routes and (frame := next(around, None)):
-            known, x = routes[name], _sampled(routes[name])[:, 0]
-            if x.min() < frame.left or x.max() > frame.right:
-                least, most = frame.left + _BEND, frame.right - _BEND
-                points = ((min(max(x, least), most), y) for x, y in known.points)
-                moved = Route(tuple(points), known.tip)
-                routes[name] = moved if _is_free(moved, obstacles) else known
-    return replace(layout, routes=routes)
+        Graphviz lets routes bulge out of frames at their sides.
+        """
+        frames = sorted((one.rect for one in self._layout.frames.values()), key=lambda r: r.width)
+        for name, *ends, _ in self._edges:
+            known, rects = self.routes[name], [self._rects[end] for end in ends]
+            if frame := next((one for one in frames if all(map(one.contains, rects))), None):
+                x = _sampled(known)[:, 0]
+                if x.min() < frame.left or x.max() > frame.right:
+                    least, most = frame.left + _BEND, frame.right - _BEND
+                    points = ((min(max(x, least), most), y) for x, y in known.points)
+                    self._try(name, Route(tuple(points), known.tip))
 
+    def go_around_boxes(self) -> None:
+        """Lead routes that run through a box around all boxes, where there is a way.
 
-def around_boxes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
-    """Lead routes that run through a box around all boxes, where there is a way.
+        Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
+        """
+        for name, source, target, entry in self._edges:
+            if not self._is_free(self.routes[name]):
+                self._try(name, self._route(source, target, entry, is_direct=False))
 
-    Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
-    """
-    flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, given.sizes)
-    obstacles = np.array([*rects.values()]).reshape(-1, 4)
-    routes = dict(layout.routes)
-    for name, source, target, entry in given.edges:
-        if name in routes and not _is_free(routes[name], obstacles):
-            other = route(
-                rects[source], rects[target], entry, flow, rects.values(), is_direct=False
-            )
-            routes[name] = other if _is_free(other, obstacles) else routes[name]
-    return replace(layout, routes=routes)
+    def use_lanes(self, fixed: Collection[str] = frozenset()) -> None:
+        """Let routes beside several boxes, and those that lead aside, run straight there.
 
+        Graphviz draws them as waves. A route stays as it is where a straight one would meet a box,
+        more routes, a straight route from another node, or a frame around neither of its ends, and
+        at the nodes that are `fixed`.
+        """
+        flow, routes = self._flow, self.routes
+        boxes, frames = [*self._rects.values()], [*self._layout.frames.values()]
+        outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
+        taken = list[tuple[str, Rect]]()
+        # where routes from a node lead aside: others may do so, too
+        turns = defaultdict[str, list[float]](list)
+        # the longest first: short ones find another place more easily
+        edges = sorted(
+            self._edges, key=lambda one: -math.dist(routes[one[0]].points[0], routes[one[0]].tip)
+        )
+        if len(edges) > _MOST_IN_LANES:
+            return
+        sources = np.array([source for _, source, *_ in edges])
+        sampled = [_sampled(routes[name]) for name, *_ in edges]
+        low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
 
-def in_lanes(
-    layout: Layout, given: LayoutInput, direction: str = "up", fixed: Collection[str] = frozenset()
-) -> Layout:
-    """Let routes beside several boxes, and those that lead aside, run straight there.
+        def crossings(way: Points, source: str) -> int:
+            is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
+            others = [sampled[at] for at in np.flatnonzero(is_near)]
+            return _segments_crossed(way, others) if others else 0
 
-    Graphviz draws them as waves. A route stays as it is where a straight one would meet a box, more
-    routes, a straight route from another node, or a frame around neither of its ends, and at the
-    nodes that are `fixed`.
-    """
-    flow = 1.0 if direction == "down" else -1.0
-    boxes, frames = [*_rects(layout, given.sizes).values()], [*layout.frames.values()]
-    obstacles = np.array(boxes).reshape(-1, 4)
-    outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
-    routes, taken = dict(layout.routes), list[tuple[str, Rect]]()
-    # where routes from a node lead aside: others may do so, too
-    turns = defaultdict[str, list[float]](list)
-    known = [(name, source, target) for name, source, target, _ in given.edges if name in routes]
-    # the longest first: short ones find another place more easily
-    known.sort(key=lambda one: -math.dist(routes[one[0]].points[0], routes[one[0]].tip))
-    if len(known) > _MOST_IN_LANES:
-        return layout
-    sources = np.array([source for _, source, _ in known])
-    sampled = [_sampled(routes[name]) for name, *_ in known]
-    low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
+        def straight_ways(at: int) -> Iterator[tuple[int, list[Point]]]:
+            """Yield the corners of ways that a route can take, after how many each crosses."""
+            name, source, target, _ = edges[at]
+            start, (x, y) = routes[name].points[0], routes[name].tip
+            end = (x, y - flow * _ARROW)
+            outside = (start[0], start[1] + flow)  # of the source, but for rounding
+            ends = np.array([self._layout.nodes[source], self._layout.nodes[target]])
+            met = np.vstack([self._boxes, outlines[~_inside(ends, outlines).any(0)]])
+            others = [way for other, way in taken if other != source]
+            lanes = _lanes(routes[name], sampled[at], flow, boxes, frames, turns[source])
+            for corners, clear in lanes:
+                ways = [_way(*pair, clear) for pair in pairwise(corners)]
+                ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
+                along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
+                if not _meet(ways, met) and not any(a.overlaps(b) for a, b in along):
+                    points = [start, *corners, end]
+                    yield crossings(np.array(points), source), points
 
-    def crossings(way: NDArray[np.float64], source: str) -> int:
-        is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
-        others = [sampled[at] for at in np.flatnonzero(is_near)]
-        return _segments_crossed(way, others) if others else 0
+        for at, (name, source, target, _) in enumerate(edges):
+            if source in fixed or target in fixed:
+                continue
+            crossed = crossings(sampled[at], source)
+            count, points = _best_way(straight_ways(at), crossed)
+            if points and count <= crossed + _MORE_CROSSINGS:
+                routes[name] = Route(_rounded(*points), routes[name].tip)
+                sampled[at] = np.array(points)
+                low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
+                corners = points[1:-1]
+                turns[source].append(corners[0][1])
+                taken += [(source, space) for space in _space_of(corners)]
 
-    def straight_ways(at: int) -> Iterator[tuple[int, list[Point]]]:
-        """Yield the corners of ways that a route can take, after how many routes each crosses."""
-        name, source, target = known[at]
-        start, (x, y) = routes[name].points[0], routes[name].tip
-        end = (x, y - flow * _ARROW)
-        outside = (start[0], start[1] + flow)  # of the source, but for rounding
-        ends = [layout.nodes[source], layout.nodes[target]]
-        met = np.vstack([obstacles, outlines[~_are_around(outlines, ends)]])
-        others = [way for other, way in taken if other != source]
-        for corners, clear in _lanes(routes[name], sampled[at], flow, boxes, frames, turns[source]):
-            ways = [_way(*pair, clear) for pair in pairwise(corners)]
-            ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
-            along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
-            if not _meet(ways, met) and not any(a.overlaps(b) for a, b in along):
-                points = [start, *corners, end]
-                yield crossings(np.array(points), source), points
+    def straighten(self) -> None:
+        """Make almost vertical routes vertical, unless the tips or routes would meet others."""
+        entering = grouped((target, name) for name, _, target, _ in self._edges)
+        for target, names in entering.items():
+            rect = self._rects[target]
+            for name in names:
+                one = self.routes[name]
+                x, (tip, y) = one.points[0][0], one.tip
+                others = [self.routes[other].tip[0] for other in names if other != name]
+                if (
+                    rect.left + _BEND <= x <= rect.right - _BEND
+                    and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
+                    and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
+                ):
+                    self._try(name, Route(tuple((x, along) for _, along in one.points), (x, y)))
 
-    for at, (name, source, target) in enumerate(known):
-        if source in fixed or target in fixed:
-            continue
-        crossed = crossings(sampled[at], source)
-        count, points = _best_way(straight_ways(at), crossed)
-        if points and count <= crossed + _MORE_CROSSINGS:
-            routes[name] = Route(_rounded(*points), routes[name].tip)
-            sampled[at] = np.array(points)
-            low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
-            corners = points[1:-1]
-            turns[source].append(corners[0][1])
-            taken += [(source, space) for space in _space_of(corners)]
-    return replace(layout, routes=routes)
+    def _route(self, source: str, target: str, entry: float, *, is_direct: bool = True) -> Route:
+        """Return a route as `route` does, around all boxes if around any."""
+        rects = self._rects
+        ends = rects[source], rects[target]
+        return route(*ends, entry, self._flow, rects.values(), is_direct=is_direct)
 
+    def _direct(self, source: str, target: str, entry: float) -> Route:
+        """Return a route that is almost straight."""
+        plain = route(self._rects[source], self._rects[target], entry, self._flow)
+        (x, y), (end, low) = plain.points[0], plain.points[-1]
+        bend = (low - y) * _STRAIGHT
+        return Route(((x, y), (x, y + bend), (end, low - bend), (end, low)), plain.tip)
 
-def without_slants(layout: Layout, given: LayoutInput) -> Layout:
-    """Make almost vertical routes vertical, unless their tips would meet others, or they a box."""
-    rects, routes = _rects(layout, given.sizes), dict(layout.routes)
-    obstacles = np.array([*rects.values()]).reshape(-1, 4)
-    entering = grouped((target, name) for name, _, target, _ in given.edges if name in routes)
-    for target, names in entering.items():
-        left, right = rects[target].left + _BEND, rects[target].right - _BEND
-        for name in names:
-            one = routes[name]
-            x, (tip, y) = one.points[0][0], one.tip
-            others = [routes[other].tip[0] for other in names if other != name]
-            if (
-                left <= x <= right
-                and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
-                and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
-            ):
-                moved = Route(tuple((x, along) for _, along in one.points), (x, y))
-                routes[name] = moved if _is_free(moved, obstacles) else one
-    return replace(layout, routes=routes)
+    def _try(self, name: str, other: Route) -> None:
+        """Take another route for an edge if it runs through no box."""
+        if self._is_free(other):
+            self.routes[name] = other
+
+    def _is_free(self, one: Route) -> bool:
+        """Return whether a route runs through no box."""
+        points = _sampled(one)
+        lengths = np.hypot(*np.diff(points, axis=0).T)
+        far = np.concatenate([[0.0], np.cumsum(lengths)])
+        steps = np.linspace(0.0, far[-1], 2 + int(far[-1] / _STEP))
+        along = np.stack([np.interp(steps, far, line) for line in points.T], axis=1)
+        return not _inside(along, self._boxes).any()
 
 
 def _lanes(
     known: Route,
-    sampled: NDArray[np.float64],
+    sampled: Points,
     flow: float,
     boxes: Sequence[Rect],
     frames: Sequence[ClusterFrame],
@@ -305,7 +306,7 @@ def _lanes(
                 yield [(start[0], y), (end[0], y)], 0
 
 
-def _median_x(sampled: NDArray[np.float64]) -> float:
+def _median_x(sampled: Points) -> float:
     """Return the median of a route's x, weighted by the height of each part."""
     x = sampled[1:, 0]
     order = np.argsort(x)
@@ -337,11 +338,11 @@ def _free_lanes(
     return [float(x) for x in every[is_free, 0][:_MOST_LANES]]
 
 
-def _are_around(frames: NDArray[np.float64], points: Sequence[Point]) -> NDArray[np.bool]:
-    """Return for each frame whether it is around one of the points."""
-    left, top, right, bottom = frames.T
-    x, y = np.array(points).T[:, :, None]
-    return np.asarray(((left < x) & (x < right) & (top < y) & (y < bottom)).any(0))
+def _inside(points: Points, rects: Points) -> NDArray[np.bool]:
+    """Return for each point (rows) and rectangle (columns) whether it is inside."""
+    x, y = points.T[:, :, None]
+    left, top, right, bottom = rects.T
+    return np.asarray((left < x) & (x < right) & (top < y) & (y < bottom))
 
 
 def _best_way(ways: Iterator[tuple[int, list[Point]]], enough: int) -> tuple[int, list[Point]]:
@@ -375,7 +376,7 @@ def _is_across(way: Rect) -> bool:
     return way.width > way.height
 
 
-def _meet(ways: Sequence[Rect], obstacles: NDArray[np.float64]) -> bool:
+def _meet(ways: Sequence[Rect], obstacles: Points) -> bool:
     """Return whether one of the rectangles overlaps an obstacle."""
     left, top, right, bottom = obstacles.T
     return any(
@@ -389,42 +390,12 @@ def _title_of(frame: ClusterFrame) -> Rect:
     return Rect(frame.rect.left, y - _TITLE / 2, 2 * x - frame.rect.left, y + _TITLE / 2)
 
 
-def _rects(layout: Layout, sizes: Mapping[str, Size]) -> dict[str, Rect]:
-    """Return the rectangle that each node has, with the label of its value."""
-    return {name: Rect.around(centre, sizes[name]) for name, centre in layout.nodes.items()}
-
-
-def _direct(source: Rect, target: Rect, entry: float, flow: float) -> Route:
-    """Return a route that is almost straight."""
-    plain = route(source, target, entry, flow)
-    (x, y), (end, low) = plain.points[0], plain.points[-1]
-    bend = (low - y) * _STRAIGHT
-    return Route(((x, y), (x, y + bend), (end, low - bend), (end, low)), plain.tip)
-
-
-def _is_free(one: Route, obstacles: NDArray[np.float64]) -> bool:
-    """Return whether a route runs through no rectangle."""
-    points = _sampled(one)
-    lengths = np.hypot(*np.diff(points, axis=0).T)
-    far = np.concatenate([[0.0], np.cumsum(lengths)])
-    steps = np.linspace(0.0, far[-1], 2 + int(far[-1] / _STEP))
-    x, y = (np.interp(steps, far, line)[:, None] for line in points.T)
-    left, top, right, bottom = obstacles.T
-    return not ((left < x) & (x < right) & (top < y) & (y < bottom)).any()
-
-
 def _crossings(one: Route, two: Route) -> int:
     """Return how often two curves cross, as lines between some of their points."""
-    return _times_crossed(_sampled(one), _sampled(two))
+    return _segments_crossed(_sampled(one), [_sampled(two)])
 
 
-def _times_crossed(first: NDArray[np.float64], second: NDArray[np.float64]) -> int:
-    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
-        return 0
-    return _segments_crossed(first, [second])
-
-
-def _segments_crossed(line: NDArray[np.float64], others: Sequence[NDArray[np.float64]]) -> int:
+def _segments_crossed(line: Points, others: Sequence[Points]) -> int:
     """Return how often a line of several segments crosses others, all at once."""
     start, way = line[:-1, None], line[1:, None] - line[:-1, None]
     other = np.vstack([one[:-1] for one in others])[None]
@@ -436,7 +407,7 @@ def _segments_crossed(line: NDArray[np.float64], others: Sequence[NDArray[np.flo
     return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
 
 
-def _sampled(one: Route) -> NDArray[np.float64]:
+def _sampled(one: Route) -> Points:
     """Return points of a curve, eight for each of its parts, and its end."""
     points = np.array(one.points)
     parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
@@ -444,7 +415,7 @@ def _sampled(one: Route) -> NDArray[np.float64]:
     return np.vstack([found, points[-1:]])
 
 
-def _turn(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+def _turn(one: Points, two: Points) -> Points:
     return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
 
 
@@ -551,7 +522,7 @@ def _numbers(text: object, count: int) -> tuple[float, ...]:
 
 # --- fallback routes ---------------------------------------------------------------------------
 #
-# Route the edges that Graphviz leaves out; the routes may cross nodes.
+# Route the edges that Graphviz leaves out, or leads through boxes.
 
 
 NODE_GAP, ROW_GAP = 18.0, 36.0
@@ -560,18 +531,6 @@ _TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
 """How far a backward edge extends beyond its ends, and how far before a corner it turns."""
 _BESIDE = NODE_GAP / 2
 """The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
-
-
-def add_missing_routes(layout: Layout, given: LayoutInput, direction: str = "up") -> Layout:
-    """Add a route for each edge of a layout that has none; it may cross nodes."""
-    flow = 1.0 if direction == "down" else -1.0
-    rects = _rects(layout, given.sizes)
-    added = {
-        name: route(rects[source], rects[target], entry, flow, rects.values())
-        for name, source, target, entry in given.edges
-        if name not in layout.routes
-    }
-    return replace(layout, routes={**layout.routes, **added}) if added else layout
 
 
 def route(

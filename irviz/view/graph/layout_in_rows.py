@@ -50,23 +50,22 @@ class _Box:
         return Rect.at((self.x, top), self.width, self.height)
 
 
-def layered_layout(given: LayoutInput, direction: str = "up") -> Layout:
+def layered_layout(given: LayoutInput) -> Layout:
     """Place nodes in rows, each after the nodes that it uses.
 
     The nodes are in the order of the text; edges against this order do not affect the rows.
     Clusters without a node are left out, as in Graphviz.
     """
-    sizes, edges, frames = given
+    sizes, edges, frames, flow = given
     whole = _Box()
     framed, nodes = _nest(whole, sizes, frames)
     for _, source, target, _ in edges:
         _link(nodes[source], nodes[target])
-    title_above = FRAME_TITLE_HEIGHT if direction == "down" else 0.0
+    title_above = FRAME_TITLE_HEIGHT if flow > 0 else 0.0
     for frame in reversed(framed.values()):
         _fill(frame)
         _surround(frame, title_above)
     _fill(whole)
-    flow = 1.0 if direction == "down" else -1.0
     for box in [*framed.values(), *nodes.values()]:  # parents come before their contents
         assert box.parent is not None
         box.x += box.parent.x

@@ -23,7 +23,7 @@ from irviz.view.graph.change_marks import (
 )
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
-from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route, add_missing_routes
+from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route, Routing
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,
@@ -137,14 +137,14 @@ def _side(
     frames = fitted_frames(side.graph, own, whole.frames, every)
     layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
     if len(routes) < len(along):
-        given = layout_input(side.graph)
+        given = layout_input(side.graph, direction)
         filling = {f"n{side.graph.index[one]}" for one in filled}
         known = {
             name: Size(rect.width, rect.height + (0.0 if name in filling else VALUE_HEIGHT))
             for name, rect in rects.items()
         }
         given = given._replace(sizes={**given.sizes, **known})
-        layout = add_missing_routes(layout, given, direction)
+        layout = Routing(layout, given).layout()
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
 
 

@@ -272,7 +272,7 @@ def test_a_lowered_module_that_graphviz_finds_no_route_in_is_drawn(modules, read
 def test_every_edge_leads_from_a_value_to_where_operands_enter(direction):
     graph = visible_graph(container_tree(extract(deep_branches(16)))).graph
     placed = place_graph(graph, direction)
-    given, flow = layout_input(graph), 1 if direction == "down" else -1
+    given, flow = layout_input(graph, direction), 1 if direction == "down" else -1
     for name, source, target, _ in given.edges:
         route, (_, y), (_, end) = (
             placed.layout.routes[name],

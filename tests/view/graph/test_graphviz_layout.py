@@ -18,12 +18,9 @@ from irviz.view.graph.layout import (
     Layout,
     LayoutInput,
     Route,
-    around_boxes,
-    in_lanes,
+    Routing,
     lay_out,
     read_layout,
-    within_frames,
-    without_slants,
 )
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.svg_primitives import Rect, Size
@@ -101,7 +98,8 @@ def test_a_frame_is_measured_from_its_upper_left_corner():
 
 
 def test_a_layout_without_enough_time_is_none():
-    assert lay_out("digraph { a -> b }", 0) is None
+    with pytest.raises(TimeoutError, match="within 0 s"):
+        lay_out("digraph { a -> b }", 0)
 
 
 def test_there_is_a_budget_without_asking():
@@ -199,7 +197,8 @@ def test_a_layout_that_was_not_ready_is_tried_again(monkeypatch):
     ENGINE.stop()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", "/nowhere/python")
-        assert lay_out(dot, PATIENCE) is None
+        with pytest.raises(TimeoutError):
+            lay_out(dot, PATIENCE)
     found = lay_out(dot, PATIENCE)
     assert found is not None
     assert found.nodes.keys() == {"not", "ready"}
@@ -212,9 +211,9 @@ def bulging(obstacle):
     places = {"a": (50, 180), "b": (50, 20), "c": obstacle}
     layout = Layout(140, 200, places, frames, {"e0": Route(points, (50, 30))})
     sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(4, 40)}
-    return within_frames(layout, LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})).routes[
-        "e0"
-    ].points, points
+    routing = Routing(layout, LayoutInput(sizes, [("e0", "a", "b", 0.5)], {}))
+    routing.keep_in_frames()
+    return routing.routes["e0"].points, points
 
 
 def test_a_route_stays_in_the_frame_around_both_of_its_ends():
@@ -228,19 +227,25 @@ def test_a_route_is_not_moved_through_a_box():
     assert moved == known
 
 
+def led_around_boxes(layout, given):
+    routing = Routing(layout, given)
+    routing.go_around_boxes()
+    return routing.routes["e0"]
+
+
 def test_a_route_through_a_box_is_led_around_it():
     places = {"a": (50.0, 180.0), "b": (50.0, 20.0), "c": (50.0, 100.0)}
     sizes = {"a": Size(20, 10), "b": Size(20, 10), "c": Size(40, 40)}
     straight = Route(((50, 175), (50, 120), (50, 80), (50, 30)), (50, 25))
     layout = Layout(140, 200, places, {}, {"e0": straight})
     given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
-    points = around_boxes(layout, given, "up").routes["e0"].points
+    points = led_around_boxes(layout, given).points
     assert points[0] == straight.points[0]
     assert math.dist(points[-1], straight.tip) < 10
     across = [x for x, y in points if 80 <= y <= 120] + [max(x for x, _ in points)]
     assert all(not 30 < x < 70 for x in across)
     beside = replace(layout, nodes={**places, "c": (100.0, 100.0)})
-    assert around_boxes(beside, given, "up") == beside
+    assert led_around_boxes(beside, given) == straight
 
 
 def test_a_box_is_found_on_a_route_of_thousands_of_pixels():
@@ -249,7 +254,7 @@ def test_a_box_is_found_on_a_route_of_thousands_of_pixels():
     straight = Route(((50, 7980), (50, 5300), (50, 2700), (50, 47)), (50, 40))
     layout = Layout(140, 8020, places, {}, {"e0": straight})
     given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
-    points = around_boxes(layout, given, "up").routes["e0"].points
+    points = led_around_boxes(layout, given).points
     assert max(x for x, _ in points) > 70 or min(x for x, _ in points) < 30
 
 
@@ -261,7 +266,8 @@ def test_a_line_that_leans_a_little_is_vertical_where_no_other_arrow_and_no_box_
         places = {"a": (50.0, 95.0), "b": (90.0, 95.0), "c": (55.0, 5.0), "d": box}
         sizes = {"a": Size(30, 10), "b": Size(30, 10), "c": Size(60, 10), "d": Size(20, 6)}
         given = LayoutInput(sizes, [("e0", "a", "c", 0.4), ("e1", "b", "c", 0.75)], {})
-        found = without_slants(Layout(120, 100, places, {}, {"e0": leaning, "e1": other}), given)
+        found = Routing(Layout(120, 100, places, {}, {"e0": leaning, "e1": other}), given)
+        found.straighten()
         return [found.routes[name] for name in ("e0", "e1")]
 
     first, second = drawn(aside)
@@ -280,7 +286,9 @@ def test_a_long_edge_is_straight_where_most_of_its_curve_is():
     places = {"a": (100.0, 490.0), "b": (180.0, 20.0), **boxes}
     sizes = {name: Size(30, 40 * (name in boxes)) for name in places}
     given = LayoutInput(sizes, [("e0", "a", "b", 0.5)], {})
-    found = in_lanes(Layout(220, 500, places, {}, {"e0": known}), given).routes["e0"].points
+    routing = Routing(Layout(220, 500, places, {}, {"e0": known}), given)
+    routing.use_lanes()
+    found = routing.routes["e0"].points
     assert {x for x, y in found if 100 < y < 400} <= {20}
     assert {x for x, _ in found if x < 60} == {20, 24}
 
@@ -299,7 +307,8 @@ def straightened(boxes=(), frames=(), others=()):
     clusters = {f"cluster_{number}": one for number, one in enumerate(frames)}
     edges = [(name, name, "b", 0.5) for name in routes]
     given = LayoutInput({name: Size(30, 0) for name in places}, edges, {})
-    found = in_lanes(Layout(400, 120, places, clusters, routes), given)
+    found = Routing(Layout(400, 120, places, clusters, routes), given)
+    found.use_lanes()
     return [found.routes[name] for name in routes]
 
 

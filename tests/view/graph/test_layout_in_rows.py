@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irviz.view.graph import layout as module
-from irviz.view.graph.layout import Layout, LayoutInput, add_missing_routes
+from irviz.view.graph.dot import FLOWS
+from irviz.view.graph.layout import Layout, LayoutInput, Routing
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import points_along
 
@@ -45,7 +46,7 @@ class Box(NamedTuple):
 
 
 def in_rows(sizes, edges, frames, direction):
-    return layered_layout(LayoutInput(sizes, edges, frames), direction)
+    return layered_layout(LayoutInput(sizes, edges, frames, FLOWS[direction]))
 
 
 def node_boxes(layout, sizes):
@@ -192,9 +193,8 @@ def test_an_edge_that_lost_its_route_gets_it_again_and_the_others_keep_theirs(gi
     layout = in_rows(*given_)
     lost = data.draw(st.sets(st.sampled_from(sorted(layout.routes)))) if edges else set()
     kept = {name: route for name, route in layout.routes.items() if name not in lost}
-    found = add_missing_routes(
-        replace(layout, routes=kept), LayoutInput(sizes, edges, {}), direction
-    )
+    given_again = LayoutInput(sizes, edges, {}, FLOWS[direction])
+    found = Routing(replace(layout, routes=kept), given_again)
     assert {name: found.routes[name] for name in kept} == kept
     for name, *_ in edges:
         for one, other in zip(found.routes[name].points, layout.routes[name].points, strict=True):
@@ -218,9 +218,8 @@ def test_an_edge_that_leads_back_passes_beside_its_ends(direction, source, targe
     if source[1] - target[1] in (-280, 280):
         del sizes["between"], places["between"]
     placed = Layout(300, 320, places, {}, {})
-    route = add_missing_routes(
-        placed, LayoutInput(sizes, [("e0", "s", "t", 0.5)], {}), direction
-    ).routes["e0"]
+    edges = [("e0", "s", "t", 0.5)]
+    route = Routing(placed, LayoutInput(sizes, edges, {}, FLOWS[direction])).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
     line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
     assert len(line) > 15
@@ -235,9 +234,8 @@ def test_an_edge_that_leads_back_goes_around_what_stands_beside_its_ends(directi
     sizes = {"s": Size(100, 40), "t": Size(80, 30), "one": Size(60, 30), "two": Size(170, 40)}
     places = {"s": source, "t": target, "one": (120, 155), "two": (205, target[1])}
     placed = Layout(300, 320, places, {}, {})
-    route = add_missing_routes(
-        placed, LayoutInput(sizes, [("e0", "s", "t", 0.5)], {}), direction
-    ).routes["e0"]
+    edges = [("e0", "s", "t", 0.5)]
+    route = Routing(placed, LayoutInput(sizes, edges, {}, FLOWS[direction])).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
     line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
     assert not [point for point in line if any(box.holds(point) for box in boxes)][1:]

@@ -7,8 +7,9 @@ nodes. It takes linear time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import pairwise
 
+from irviz.model.graph.graph import grouped
 from irviz.view.graph.layout import (
     NODE_GAP,
     ROW_GAP,
@@ -25,29 +26,9 @@ FRAME_TITLE_HEIGHT = 20.0
 MIN_FRAME_WIDTH = 96.0
 """Wide enough for a title at the upper left, beside the edges to and from the middle."""
 
-
-@dataclass(eq=False, slots=True)
-class _Box:
-    """A node, a cluster or the whole picture, by its upper left corner.
-
-    Until everything is placed, the corner is relative to the parent's, and data flows downwards.
-    """
-
-    parent: _Box | None = None
-    width: float = 0.0
-    height: float = 0.0
-    x: float = 0.0
-    y: float = 0.0
-    depth: int = 0
-    order: int = -1
-    row: int = 0
-    inside: list[_Box] = field(default_factory=list)
-    before: list[_Box] = field(default_factory=list)
-
-    def rect(self, turned_at: float | None) -> Rect:
-        """Return the box's rectangle in a picture of this height, flipped vertically."""
-        top = self.y if turned_at is None else turned_at - self.y - self.height
-        return Rect.at((self.x, top), self.width, self.height)
+Box = str | tuple[str]
+"""A node by its name, or a frame by its name in a tuple; that of the whole picture is ""."""
+_WHOLE = ("",)
 
 
 def layered_layout(given: LayoutInput) -> Layout:
@@ -56,112 +37,91 @@ def layered_layout(given: LayoutInput) -> Layout:
     The nodes are in the order of the text; edges against this order do not affect the rows.
     Clusters without a node are left out, as in Graphviz.
     """
-    sizes, edges, frames, flow = given
-    whole = _Box()
-    framed, nodes = _nest(whole, sizes, frames)
-    for _, source, target, _ in edges:
-        _link(nodes[source], nodes[target])
-    title_above = FRAME_TITLE_HEIGHT if flow > 0 else 0.0
-    for frame in reversed(framed.values()):
-        _fill(frame)
-        _surround(frame, title_above)
-    _fill(whole)
-    for box in [*framed.values(), *nodes.values()]:  # parents come before their contents
-        assert box.parent is not None
-        box.x += box.parent.x
-        box.y += box.parent.y
-    turned_at = whole.height if flow < 0 else None
-    rects = {name: box.rect(turned_at) for name, box in nodes.items()}
-    routes = {
-        name: route(rects[source], rects[target], entry, flow, rects.values())
-        for name, source, target, entry in edges
+    flow, sizes = given.flow, dict[Box, Size](given.sizes.items())
+    frames = {(name,): ((outer,), nodes) for name, (outer, nodes) in given.frames.items()}
+    parents: dict[Box, Box] = {
+        node: frame for frame, (_, nodes) in frames.items() for node in nodes
     }
-    return _at_origin({n: box.rect(turned_at) for n, box in framed.items()}, rects, routes)
+    parents |= {frame: outer for frame, (outer, _) in frames.items()}
+    around: dict[str, list[Box]] = {}  # each node, after the frames around it
+    order: dict[Box, int] = {}  # that of the last node: operands from outside come before it
+    for number, name in enumerate(given.sizes):
+        chain: list[Box] = [name]
+        while chain[-1] != _WHOLE:
+            chain.append(parents.get(chain[-1], _WHOLE))
+        around[name] = chain[::-1]
+        order.update(dict.fromkeys(chain, number))
+    pairs = {pair for chain in around.values() for pair in pairwise(chain)}
+    inside = grouped(sorted(pairs, key=lambda pair: order[pair[1]]))
+    before: dict[Box, list[Box]] = {}
+    for _, source, target, _ in given.edges:
+        siblings = zip(around[source], around[target], strict=False)
+        one, other = next((pair for pair in siblings if pair[0] != pair[1]), (source, source))
+        if order[one] < order[other]:
+            before.setdefault(other, []).append(one)
+    children = grouped((outer, frame) for frame, (outer, _) in frames.items())
+    framed = [_WHOLE]
+    for frame in framed:  # grows while it is read
+        framed += [one for one in children.get(frame, ()) if one in inside]
+    places: dict[Box, Point] = {}  # upper left corners in the box around, where data flows down
+    for frame in reversed(framed):
+        rows = _rows(inside.get(frame, ()), before)
+        is_framed = frame != _WHOLE
+        sizes[frame] = _fill(rows, sizes, places, is_framed=is_framed, is_down=flow > 0)
+    corners: dict[Box, Point] = {_WHOLE: (0.0, 0.0)}
+    rects: dict[Box, Rect] = {}
+    drawn: list[Box] = [*framed[1:], *given.sizes]
+    for box in drawn:  # frames come before their contents
+        (x, y), (left, top), size = places[box], corners[parents.get(box, _WHOLE)], sizes[box]
+        x, y = corners[box] = (x + left, y + top)
+        y = y if flow > 0 else sizes[_WHOLE].height - y - size.height
+        rects[box] = Rect.at((x, y), *size)
+    nodes = {name: rects[name] for name in given.sizes}
+    routes = {
+        name: route(nodes[source], nodes[target], entry, flow, nodes.values())
+        for name, source, target, entry in given.edges
+    }
+    return _at_origin({frame[0]: rects[frame] for frame in framed[1:]}, nodes, routes)
 
 
-def _nest(
-    whole: _Box, sizes: Mapping[str, Size], frames: Mapping[str, tuple[str, Sequence[str]]]
-) -> tuple[dict[str, _Box], dict[str, _Box]]:
-    """Return the clusters that contain a node, outer ones first, and the nodes."""
-    children: dict[str, list[str]] = {"": []}
-    for name, (parent, _) in frames.items():
-        children.setdefault(parent, []).append(name)
-    boxes = {"": whole}
-    names = list(children[""])
-    for name in names:  # grows while it is read
-        outer = boxes[frames[name][0]]
-        boxes[name] = _Box(outer, depth=outer.depth + 1)
-        names += children.get(name, ())
-    owners = {node: boxes[name] for name in names for node in frames[name][1]}
-    nodes: dict[str, _Box] = {}
-    for order, (name, size) in enumerate(sizes.items()):
-        owner = owners.get(name, whole)
-        nodes[name] = _Box(owner, size.width, size.height, depth=owner.depth + 1, order=order)
-        owner.inside.append(nodes[name])
-        owner.order = order
-    for name in reversed(names):
-        box = boxes[name]
-        if box.inside and box.parent is not None:
-            box.parent.inside.append(box)
-            # the last node's order: the operands from outside usually come before it
-            box.parent.order = max(box.parent.order, box.order)
-    return {name: boxes[name] for name in names if boxes[name].inside}, nodes
-
-
-def _link(source: _Box, target: _Box) -> None:
-    """Record an edge between the boxes around its ends that have the same parent."""
-    while source.parent is not target.parent:
-        deeper = max(source.depth, target.depth)
-        if source.depth == deeper:
-            assert source.parent is not None
-            source = source.parent
-        if target.depth == deeper:
-            assert target.parent is not None
-            target = target.parent
-    if source.order < target.order:
-        target.before.append(source)
-
-
-def _fill(box: _Box) -> None:
-    """Place the contents of a box in rows, and set its size."""
-    rows = _rows(sorted(box.inside, key=lambda inner: inner.order))
-    widths = [sum(inner.width for inner in row) + NODE_GAP * (len(row) - 1) for row in rows]
-    box.width = max(widths, default=0.0)
-    y = 0.0
-    for row, width in zip(rows, widths, strict=True):
-        x = (box.width - width) / 2
-        height = max(inner.height for inner in row)
-        for inner in row:
-            inner.x, inner.y = x, y + (height - inner.height) / 2
-            x += inner.width + NODE_GAP
-        y += height + ROW_GAP
-    box.height = max(0.0, y - ROW_GAP)
-
-
-def _rows(boxes: Sequence[_Box]) -> list[list[_Box]]:
+def _rows(boxes: Sequence[Box], before: Mapping[Box, Sequence[Box]]) -> list[list[Box]]:
     """Put each box into the row after its operands, and an input right before its first user."""
-    users: dict[_Box, int] = {}
+    rows: dict[Box, int] = {}
+    users: dict[Box, int] = {}
     for box in boxes:
-        box.row = 1 + max((needed.row for needed in box.before), default=-1)
-        for needed in box.before:
-            users[needed] = min(users.get(needed, box.row), box.row)
-    for box in boxes:
-        if not box.before and box in users:
-            box.row = users[box] - 1
-    rows: list[list[_Box]] = [[] for _ in range(1 + max((box.row for box in boxes), default=-1))]
-    for box in boxes:
-        rows[box.row].append(box)
-    return rows
+        rows[box] = 1 + max((rows[needed] for needed in before.get(box, ())), default=-1)
+        for needed in before.get(box, ()):
+            users[needed] = min(users.get(needed, rows[box]), rows[box])
+    rows |= {box: users[box] - 1 for box in boxes if box in users and box not in before}
+    return [row for _, row in sorted(grouped((rows[box], box) for box in boxes).items())]
 
 
-def _surround(frame: _Box, title_above: float) -> None:
-    """Add the margin and the title to the size of a cluster."""
-    width = max(MIN_FRAME_WIDTH, frame.width + 2 * FRAME_MARGIN)
-    for inner in frame.inside:
-        inner.x += (width - frame.width) / 2
-        inner.y += FRAME_MARGIN + title_above
-    frame.width = width
-    frame.height += 2 * FRAME_MARGIN + FRAME_TITLE_HEIGHT
+def _fill(
+    rows: Sequence[Sequence[Box]],
+    sizes: Mapping[Box, Size],
+    places: dict[Box, Point],
+    *,
+    is_framed: bool,
+    is_down: bool,
+) -> Size:
+    """Place rows of boxes in the box around them, and return its size."""
+    widths = [sum(sizes[one].width for one in row) + NODE_GAP * (len(row) - 1) for row in rows]
+    heights = [max(sizes[one].height for one in row) for row in rows]
+    content = max(widths, default=0.0)
+    width = max(MIN_FRAME_WIDTH, content + 2 * FRAME_MARGIN) if is_framed else content
+    above = FRAME_MARGIN * is_framed + FRAME_TITLE_HEIGHT * (is_framed and is_down)
+    y = 0.0
+    for row, row_width, height in zip(rows, widths, heights, strict=True):
+        x = (content - row_width) / 2
+        for one in row:
+            down = y + (height - sizes[one].height) / 2
+            places[one] = (x + (width - content) / 2, down + above)
+            x += sizes[one].width + NODE_GAP
+        y += height + ROW_GAP
+    return Size(
+        width,
+        max(0.0, y - ROW_GAP) + (2 * FRAME_MARGIN + FRAME_TITLE_HEIGHT) * is_framed,
+    )
 
 
 def _at_origin(

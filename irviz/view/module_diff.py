@@ -154,9 +154,9 @@ class _Painter:
         """Draw the graphs before and after, or both in one picture."""
         diff = place_diff(function, direction, expansion)
         for each in diff.changes:
-            marks = each.nodes.marks.values()
+            marks = each.marks.values()
             self.signs.update(sign for mark in marks for sign in signs_of(mark))
-            self.has_pale |= bool(each.nodes.unchanged)
+            self.has_pale |= bool(each.unchanged)
         if overlay:
             self._overlay(diff)
             return

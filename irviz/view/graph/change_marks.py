@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -60,32 +61,28 @@ class ChangeMark(NamedTuple):
     tooltip: str = ""
 
 
-class SideMarks(NamedTuple):
-    """The marks of one stage's drawn nodes, and the nodes without any difference."""
-
-    marks: Mapping[NodeId, ChangeMark]
-    unchanged: frozenset[NodeId]
-
-
 class SideChanges(NamedTuple):
     """What a picture of one side of a diff shows besides the graph.
 
     Attributes:
+        marks: The marks of drawn nodes.
+        unchanged: The nodes without any difference.
         edges: What became of edges by their index, with those to the output behind the others: a
             key of `Theme.changes`, or "" for an edge that is drawn pale.
         contents: What the nodes that fill a frame were made of, or became.
     """
 
-    nodes: SideMarks
-    edges: Mapping[int, str]
-    contents: Mapping[NodeId, str]
+    marks: Mapping[NodeId, ChangeMark]
+    unchanged: frozenset[NodeId]
+    edges: Mapping[int, str] = MappingProxyType({})
+    contents: Mapping[NodeId, str] = MappingProxyType({})
 
 
 def draw_marks(
     parent: ElementTree.Element, scene: SceneGeometry, changes: SideChanges, theme: Theme
 ) -> None:
     """Draw the marks: inside of nodes at their left sides, or below parameters and constants."""
-    for one, mark in changes.nodes.marks.items():
+    for one, mark in changes.marks.items():
         node, rect, colour = scene.graph[one], scene.shapes[one], theme.changes[mark.kind]
         group = svg.add(parent, "g", f"change {mark.kind}", data_node=one)
         svg.add_tooltip(group, mark.tooltip or mark.text)
@@ -110,7 +107,7 @@ def node_change_mark(diff: NodeDiff) -> ChangeMark | None:
     return _mark(diff, kind) if kind else None
 
 
-def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideMarks:
+def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -> SideChanges:
     """Return the marks of the drawn nodes of the earlier or the later stage."""
     found: dict[NodeId, ChangeMark] = {}
     counts: dict[NodeId, Counter[str]] = {}  # of the changed nodes by their sign
@@ -136,7 +133,7 @@ def side_marks(side: SideGraph, diffs: Sequence[NodeDiff], *, is_before: bool) -
             text = " ".join(signs if len(signs) > 1 else [*signs, word])
             found[shown] = ChangeMark(kind, text, "Inside: " + ", ".join(words))
     unchanged = frozenset(one for one, changed in counts.items() if not changed)
-    return SideMarks(found, unchanged)
+    return SideChanges(found, unchanged)
 
 
 def _kind(diff: NodeDiff) -> str:

@@ -57,10 +57,10 @@ def draw_scene(
     changes: SideChanges | None = None,
 ) -> None:
     """Draw a graph into a picture; the arguments are those of `draw_graph`."""
-    pale = changes.nodes.unchanged.union(dimmed) if changes else frozenset(dimmed)
+    pale = changes.unchanged.union(dimmed) if changes else frozenset(dimmed)
     beside: dict[NodeId, float] = {}
     if changes:  # what fills a frame has its mark above its texts
-        marks = changes.nodes.marks.items()
+        marks = changes.marks.items()
         beside = {one: reserved_width(mark) for one, mark in marks if one not in changes.contents}
     for index, frame in scene.frames.items():
         draw_cluster(picture, frame, graph.regions[index], theme)

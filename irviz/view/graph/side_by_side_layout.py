@@ -14,13 +14,7 @@ from irviz.model.diff.stage_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
-from irviz.view.graph.change_marks import (
-    ChangeMark,
-    SideChanges,
-    SideMarks,
-    reserved_width,
-    side_marks,
-)
+from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route, Routing
@@ -40,6 +34,8 @@ _ARROW, _NEAR = 7.0, 1.0
 _PARTS = 16
 """The number of parts of a Bézier curve that are checked to find where it enters a rectangle."""
 
+Curves = tuple[Point, ...]
+"""Several Bézier curves, each of which begins at the last point of the one before."""
 Widths = Sequence[Mapping[NodeId, float]]
 """For each stage, the width of what is written inside of nodes beside their texts, in px."""
 
@@ -132,7 +128,7 @@ def _side(
         if route is not None:
             routes[f"e{index}"] = route
     boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
-    boxes |= {one: _with_value(rect, flow) for one, rect in filled.items()}
+    boxes |= {one: _grown(rect, flow, VALUE_HEIGHT) for one, rect in filled.items()}
     own = frame_contents(side.graph, boxes, routes)
     frames = fitted_frames(side.graph, own, whole.frames, every)
     layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
@@ -166,32 +162,25 @@ _MOST_HEIGHT = 140.0
 
 def _filled(placed: PlacedGraph, region: int, shapes: Mapping[NodeId, Size], flow: float) -> Rect:
     """Return the shape of a node in the place of a frame: the frame's, or its last node's."""
-    inside = _inside(placed.layout.frames[f"cluster_{region}"].rect, flow)
+    frame = placed.layout.frames[f"cluster_{region}"].rect
+    inside = _grown(frame, flow, -FRAME_MARGIN - VALUE_HEIGHT)  # without the label of the value
     parts = [node.id for node in placed.graph.nodes if node.region == region]
     if not parts or inside.height <= _MOST_HEIGHT * len(parts):
         return inside
     return max((_shape(placed, one, shapes[one]) for one in parts), key=lambda one: flow * one.top)
 
 
-def _inside(frame: Rect, flow: float) -> Rect:
-    """Return the frame without the space for the label of the value."""
-    space = FRAME_MARGIN + VALUE_HEIGHT
+def _grown(rect: Rect, flow: float, space: float) -> Rect:
+    """Return a rectangle with more space at the side where values leave, or less."""
     if flow < 0:
-        return frame._replace(top=frame.top + space)
-    return frame._replace(bottom=frame.bottom - space)
-
-
-def _with_value(rect: Rect, flow: float) -> Rect:
-    """Return a rectangle with the space for the label of the value."""
-    if flow < 0:
-        return rect._replace(top=rect.top - VALUE_HEIGHT)
-    return rect._replace(bottom=rect.bottom + VALUE_HEIGHT)
+        return rect._replace(top=rect.top - space)
+    return rect._replace(bottom=rect.bottom + space)
 
 
 def _between(route: Route, source: Rect | None, target: Rect | None, flow: float) -> Route | None:
     """Return the part of a route between shapes in the place of frames; None if it leads past."""
     if source is not None:
-        source = _with_value(source, flow)
+        source = _grown(source, flow, VALUE_HEIGHT)
         if not _is_at(route.points[0], source):
             return None
         route = _leaving(route, source)
@@ -209,42 +198,28 @@ def _is_at(end: Point, rect: Rect) -> bool:
 
 def _entering(route: Route, rect: Rect) -> Route:
     """Return the part of a route outside of a rectangle that it enters, with an arrow."""
-    crossing = _first(route.points, partial(_is_in, rect=rect))
-    if crossing is None:
+    parts = _cut(route.points, partial(_is_in, rect=rect))
+    if parts is None:
         return route
-    number, outside, _ = crossing
-    start, *_, tip = part = _divided(route.points, number, outside)[0]
-    backwards = part[::-1]
-    base = _first(backwards, lambda point: math.dist(point, tip) >= _ARROW)
-    if base is None:
-        return Route((start, start, start, start), tip)
-    number, _, far = base
-    return Route(_divided(backwards, number, far)[1][::-1], tip)
+    start, *_, tip = outside = parts[0]
+    parts = _cut(outside[::-1], lambda point: math.dist(point, tip) >= _ARROW)
+    return Route(parts[1][::-1] if parts else (start, start, start, start), tip)
 
 
 def _leaving(route: Route, rect: Rect) -> Route:
     """Return the part of a route outside of a rectangle that it leaves."""
-    backwards = route.points[::-1]
-    crossing = _first(backwards, partial(_is_in, rect=rect))
-    if crossing is None:
-        return route
-    number, outside, _ = crossing
-    return replace(route, points=_divided(backwards, number, outside)[0][::-1])
+    parts = _cut(route.points[::-1], partial(_is_in, rect=rect))
+    return replace(route, points=parts[0][::-1]) if parts else route
 
 
 def _is_in(point: Point, rect: Rect) -> bool:
     return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
 
 
-def _first(
-    points: tuple[Point, ...], holds: Callable[[Point], bool]
-) -> tuple[int, float, float] | None:
-    """Return the first of several curves on which a condition holds, None if there is none.
-
-    The curve is given by its number, and by its parameters before and behind that place.
-    """
-    for number in range(len(points) // 3):
-        curve = points[3 * number : 3 * number + 4]
+def _cut(points: Curves, holds: Callable[[Point], bool]) -> tuple[Curves, Curves] | None:
+    """Divide several curves in two where a condition first holds; return None if it never does."""
+    for at in range(0, len(points) - 1, 3):
+        curve = points[at : at + 4]
         for part in range(_PARTS):
             before, behind = part / _PARTS, (part + 1) / _PARTS
             if not holds(_split(curve, behind)[0][-1]):
@@ -255,20 +230,12 @@ def _first(
                     behind = middle
                 else:
                     before = middle
-            return number, before, behind
+            left, right = _split(curve, before)
+            return (*points[:at], *left), (*right, *points[at + 4 :])
     return None
 
 
-def _divided(
-    points: tuple[Point, ...], number: int, t: float
-) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
-    """Divide several curves in two at a parameter of one of them."""
-    start, end = 3 * number, 3 * number + 4
-    left, right = _split(points[start:end], t)
-    return (*points[:start], *left), (*right, *points[end:])
-
-
-def _split(curve: tuple[Point, ...], t: float) -> tuple[tuple[Point, ...], tuple[Point, ...]]:
+def _split(curve: Curves, t: float) -> tuple[Curves, Curves]:
     """Divide a Bézier curve in two by de Casteljau's algorithm."""
     left, right = [curve[0]], [curve[-1]]
     points = list(curve)
@@ -372,15 +339,16 @@ class PlacedDiff:
         found: dict[NodeId, ChangeMark] = {}
         unchanged: set[NodeId] = set()
         for side, each in zip(self.sides.sides, self.changes, strict=True):
-            places, marks = side.places, each.nodes
-            found.update({places[one]: mark for one, mark in marks.marks.items() if one in places})
-            unchanged.update(places[one] for one in marks.unchanged if one in places)
-        edges = _overlay_edges(self.union, self.sides, unchanged)
-        return SideChanges(SideMarks(found, frozenset(unchanged)), edges, {})
+            places = side.places
+            found.update({places[one]: mark for one, mark in each.marks.items() if one in places})
+            unchanged.update(places[one] for one in each.unchanged if one in places)
+        edges, became = self.union.graph.edges, _changed_edges(self.union.graph, self.sides)
+        kinds = [became.get(number, "") for number in range(len(edges))]
+        return SideChanges(found, frozenset(unchanged), _edge_changes(edges, kinds, unchanged))
 
 
 def _group_of_first_change(
-    sides: SideGraphs, marks: Sequence[SideMarks], expansion: Expansion
+    sides: SideGraphs, marks: Sequence[SideChanges], expansion: Expansion
 ) -> str | None:
     """Return the collapsed group to expand, None if a change is drawn, or all as was asked for."""
     marked = [
@@ -419,40 +387,35 @@ def place_diff(
         marks = [each._replace(unchanged=frozenset()) for each in marks]
     widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]
     union, placed = place_sides(sides, direction, widths=widths)
-    along = [_routes(side) for side in sides.sides]
-    inside = diff.frame_contents
-    changes = [
-        SideChanges(
-            marks[at],
-            _edge_changes(union.graph, side, along[1 - at], marks[at], is_after=bool(at)),
-            {one: inside.get(one, "") for one in side.frames},
-        )
-        for at, side in enumerate(sides.sides)
-    ]
+    became, inside, changes = _changed_edges(union.graph, sides), diff.frame_contents, []
+    for side, each, kind in zip(sides.sides, marks, ("removed", "added"), strict=True):
+        graph = side.graph
+        kinds = [kind if one is None else became.get(one, "") for one in side.routes]
+        edges = _edge_changes(graph.edges, kinds, each.unchanged)
+        outputs = enumerate(graph.outputs, start=len(graph.edges))
+        edges |= {index: "" for index, one in outputs if one in each.unchanged}
+        contents = {one: inside.get(one, "") for one in side.frames}
+        changes.append(each._replace(edges=edges, contents=contents))
     return PlacedDiff(sides, union, placed, changes)
 
 
-def _routes(side: SideGraph) -> set[int]:
-    """Return the edges of the union graph that a stage has."""
-    return {number for number in side.routes if number is not None}
+def _changed_edges(union: Graph, sides: SideGraphs) -> dict[int, str]:
+    """Return what became of the edges of the union graph that only one stage has."""
+    before, after = ({one for one in side.routes if one is not None} for side in sides.sides)
+    stays = _staying(union, before) & _staying(union, after)
+    numbers = (number for number in range(len(union.edges)) if number not in stays)
+    return {number: "removed" if number in before else "added" for number in numbers}
 
 
 def _edge_changes(
-    union: Graph, side: SideGraph, others: set[int], marks: SideMarks, *, is_after: bool
+    edges: Sequence[Edge], kinds: Sequence[str], unchanged: Collection[NodeId]
 ) -> dict[int, str]:
-    """Return what became of the edges of a stage; unchanged ones are pale."""
-    found: dict[int, str] = {}
-    stays = _staying(union, others)
-    graph = side.graph
-    for index, (edge, number) in enumerate(zip(graph.edges, side.routes, strict=True)):
-        if number not in stays:
-            found[index] = "added" if is_after else "removed"
-        elif {edge.source, edge.target} & marks.unchanged:
-            found[index] = ""
-    for index, one in enumerate(graph.outputs, start=len(graph.edges)):
-        if one in marks.unchanged:
-            found[index] = ""
-    return found
+    """Return the kind of each edge that has one; others at unchanged nodes are pale, ""."""
+    return {
+        index: kind
+        for index, (edge, kind) in enumerate(zip(edges, kinds, strict=True))
+        if kind or edge.source in unchanged or edge.target in unchanged
+    }
 
 
 def _staying(union: Graph, numbers: Collection[int]) -> set[int]:
@@ -478,18 +441,3 @@ def _outermost_frame(graph: Graph, node: NodeId) -> NodeId | int:
     around = graph.regions_around(graph[node].region)
     fused = [one for one in around if graph.regions[one].kind is RegionKind.FUSED]
     return fused[-1] if fused else node
-
-
-def _overlay_edges(
-    union: PlacedGraph, sides: SideGraphs, unchanged: Collection[NodeId]
-) -> dict[int, str]:
-    """Return what became of the edges of both stages in one picture."""
-    before, after = (_routes(side) for side in sides.sides)
-    stays = _staying(union.graph, before) & _staying(union.graph, after)
-    found: dict[int, str] = {}
-    for number, edge in enumerate(union.graph.edges):
-        if number not in stays:
-            found[number] = "removed" if number in before else "added"
-        elif edge.source in unchanged or edge.target in unchanged:
-            found[number] = ""
-    return found

@@ -31,7 +31,7 @@ from irviz.figures.code_panels import (
     prim_func_panel,
     without_lines,
 )
-from irviz.figures.figure_declarations import Declaration, in_language, say, say_each
+from irviz.figures.figure_declarations import Declaration, Words, in_language, say, say_each
 from irviz.ir.destination_passing import destination_passing
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
@@ -96,15 +96,6 @@ Drawn: TypeAlias = tuple[Sequence[Panel], Sequence["str | None"]]
 Width = TypeVar("Width")
 
 
-class _Content(NamedTuple):
-    """What draws the panels of a picture, its label and description, and the stages in it."""
-
-    panels: Callable[[Shape], Drawn]
-    label: str
-    description: str
-    stages: Sequence[str]
-
-
 def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str, Figure]:
     """Draw a figure in each of its languages.
 
@@ -122,11 +113,10 @@ def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str,
         if declaration.kind == "picture":
             return {declaration.name: drawn_by_program(declaration, root)}
         session = figure_session(declaration, root)
-        drawing = _Drawing(declaration, session, root)
         return {
             name + ("" if not number else f".{language}"): figure
             for number, language in enumerate(declaration.languages)
-            for name, figure in drawing.figures(language)
+            for name, figure in _Drawing(declaration, session, root, language).figures()
         }
     except IrvizError as error:
         name = f"figure {declaration.name!r}"
@@ -137,52 +127,59 @@ def draw_declaration(declaration: Declaration, root: Path = Path()) -> dict[str,
 
 
 class _Drawing:
-    """The pictures of one declaration."""
+    """The pictures of one declaration in one language."""
 
-    def __init__(self, declaration: Declaration, session: Session, root: Path) -> None:
+    def __init__(
+        self, declaration: Declaration, session: Session, root: Path, language: str
+    ) -> None:
         self.declaration, self.session, self.root = declaration, session, root
+        self.language = language
         self.theme: Theme = slide_theme(declaration.theme)
 
-    def figures(self, language: str) -> Iterator[tuple[str, Figure]]:
+    def figures(self) -> Iterator[tuple[str, Figure]]:
         """Yield the name of each picture and the picture."""
         if self.declaration.kind == "loops" and self.declaration.schedule:
-            yield from self._loop_steps(language)
+            yield from self._loop_steps()
         else:
-            yield self.declaration.name, self._fitted(self._content(language), language)
+            yield self.declaration.name, self._picture()
 
-    def _content(self, language: str) -> _Content:
+    def _picture(self) -> Figure:
+        """Return the picture, with its label, its description and the stages in it."""
         one, function, stages = self.declaration, self.session.function, self._stages()
         stage, functions = stages[-1], one.functions or [function]
         named = {"code": ", ".join(functions), "numpy": ", ".join(functions), "history": one.around}
-        label = about = say(_LABELS[one.kind], language, named.get(one.kind, function))
-        panels: Callable[[Shape], Drawn] = partial(self._parts, stage, language)
+        label = about = say(_LABELS[one.kind], self.language, named.get(one.kind, function))
+        panels: Callable[[Shape], Drawn] = partial(self._parts, stage)
         shown: Sequence[str] = [stage]
         match one.kind:
             case "graph":
                 graph = self._graph_of(stage)
                 _check_names(one.names, [graph])
-                panels, about = partial(self._graph, graph, stage, language), _sentences(graph)
+                panels, about = partial(self._graph, graph, stage), _sentences(graph)
             case "buffers" | "arguments":
                 graph = destination_passing(self.session.stage(stage).module, function)
                 if one.kind == "buffers":
-                    graph = _with_writes(graph, say("writes", language))
-                panels, about = partial(self._graph, graph, stage, language), _sentences(graph)
+                    graph = _with_writes(graph, say("writes", self.language))
+                panels, about = partial(self._graph, graph, stage), _sentences(graph)
             case "stages":
                 graphs = [self._graph_of(stage) for stage in stages]
                 _check_names(one.names, graphs)
-                panels, shown = partial(self._stage_panels, graphs, stages, language), stages
+                panels, shown = partial(self._stage_panels, graphs, stages), stages
                 about = " ".join(map(_sentences, graphs))
             case "parts":
                 about = _sentences(self.session.graph(stage))
             case "code":
-                panels = partial(self._code, stage, functions, language)
+                panels = partial(self._code, stage, functions)
             case "numpy":
                 panels = partial(self._numpy, stage, functions)
             case "history":
                 history = self.session.history(one.around, stage=stage)
-                panels, about = partial(self._graph, history.graph, stage, language), repr(history)
+                panels, about = partial(self._graph, history.graph, stage), repr(history)
                 shown = [step.stage.id for step in history.changes]
-        return _Content(panels, label, about, shown)
+        return self._fitted(panels, label, about, shown)
+
+    def _words(self, words: Words) -> str:
+        return in_language(words, self.language)
 
     def _source(self, reference: object) -> Sequence[str]:
         """Return the text of a Python function without its docstring and what is hidden."""
@@ -217,23 +214,25 @@ class _Drawing:
         blocks = [at for at, region in enumerate(graph.regions) if region.kind in kinds]
         return without_frames(graph, blocks)
 
-    def _fitted(self, content: _Content, language: str) -> Figure:
+    def _fitted(
+        self, panels: Callable[[Shape], Drawn], label: str, about: str, stages: Sequence[str]
+    ) -> Figure:
         """Return the picture with as much of types and lines of code as fits on the slide."""
         one = self.declaration
-        programs = [self.session.script(stage).text for stage in content.stages]
-        title = in_language(one.title, language)
-        words = in_language(one.description, language) or content.description
-        text = SlideText(title, title or content.label, words, programs)
+        programs = [self.session.script(stage).text for stage in stages]
+        title = self._words(one.title)
+        words = self._words(one.description) or about
+        text = SlideText(title, title or label, words, programs)
         size = Size(*one.size)
         source = _with_gaps([self._source(each) for each in one.source])
 
         def fit(shape: Shape) -> Figure:
-            drawn, arrows = content.panels(shape)
+            drawn, arrows = panels(shape)
             if source:
                 written = code_panel(source, one.pairs, self.theme, shape.width)
                 drawn, arrows = [written, *drawn], ["", *arrows]
             if one.arrows:
-                arrows = [in_language(each, language) for each in one.arrows]
+                arrows = [self._words(each) for each in one.arrows]
             if len(arrows) - len(drawn) not in (-1, 0):
                 raise DrawError(f"give {len(drawn) - 1} arrows, and not {len(arrows)}")
             least, arrangement = one.min_text, shape.arrangement
@@ -253,10 +252,10 @@ class _Drawing:
             ]
         return _first_that_fits(fit, shapes)
 
-    def _graph(self, graph: Graph, stage: str, language: str, shape: Shape) -> Drawn:
+    def _graph(self, graph: Graph, stage: str, shape: Shape) -> Drawn:
         one = self.declaration
         callouts = self._callouts(graph, stage)
-        notes = {name: in_language(words, language) for name, words in one.notes.items()}
+        notes = {name: self._words(words) for name, words in one.notes.items()}
         words = GraphWords(
             callouts,
             notes,
@@ -293,13 +292,11 @@ class _Drawing:
             raise NotFoundError(f"{name!r} has no line of TVMScript to show in a callout")
         return [brief(script.line(line))]
 
-    def _stage_panels(
-        self, graphs: Sequence[Graph], stages: Sequence[str], language: str, shape: Shape
-    ) -> Drawn:
+    def _stage_panels(self, graphs: Sequence[Graph], stages: Sequence[str], shape: Shape) -> Drawn:
         one, panels = self.declaration, []
         for at, graph in enumerate(graphs if shape.has_types else map(_without_types, graphs)):
             names = {*graph.index}
-            notes = {n: in_language(w, language) for n, w in one.notes.items() if n in names}
+            notes = {n: self._words(w) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
             callouts = self._callouts(graph, stages[at]) if at == len(stages) - 1 else {}
             words = GraphWords(
@@ -311,7 +308,7 @@ class _Drawing:
                 is_roomy=shape.is_roomy,
                 has_input_types=shape.has_input_types,
             )
-            caption = self._caption(at, language)
+            caption = self._caption(at)
             graph = _with_names(graph, one.names)
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
             panels.append(Panel(*drawn, caption))
@@ -319,7 +316,7 @@ class _Drawing:
         if one.target:
             made = executable_panel(self.session.stage(stages[-1]).module, one.target, self.theme)
             at = len(stages)
-            caption = self._caption(at, language)
+            caption = self._caption(at)
             panels, arrows = [*panels, made._replace(caption=caption)], [*arrows, "tvm.compile"]
         return panels, arrows
 
@@ -330,20 +327,20 @@ class _Drawing:
         names = [self.session.stage(stage).label for stage in way[start:]]
         return "\n".join(name for name in names if name != INITIAL)
 
-    def _parts(self, stage: str, language: str, shape: Shape) -> Drawn:
+    def _parts(self, stage: str, shape: Shape) -> Drawn:
         script, function = self.session.script(stage), self.session.function
         if isinstance(self.session.stage(stage).module[function], tirx.PrimFunc):
             lines = function_lines(script, function, self.declaration.hide)
-            return [prim_func_panel(lines, self.theme, language, shape.width)], []
+            return [prim_func_panel(lines, self.theme, self.language, shape.width)], []
         graph, hide = self.session.graph(stage), self.declaration.hide
         return [parts_panel(script, graph, hide, self.theme, shape.width)], []
 
-    def _code(self, stage: str, functions: Sequence[str], language: str, shape: Shape) -> Drawn:
+    def _code(self, stage: str, functions: Sequence[str], shape: Shape) -> Drawn:
         one, script = self.declaration, self.session.script(stage)
         texts = [self._renamed(function_lines(script, name, one.hide)) for name in functions]
         lines = _with_gaps(texts)
         for start, words in one.notes.items():
-            behind = f"  # {in_language(words, language)}"
+            behind = f"  # {self._words(words)}"
             lines = [text + behind * text.strip().startswith(start) for text in lines]
         return [code_panel(lines, one.pairs, self.theme, shape.width)], []
 
@@ -353,11 +350,11 @@ class _Drawing:
         panels = numpy_panels(chosen.module, script, functions, hide, self.theme, shape.width)
         return panels, [None]
 
-    def _caption(self, at: int, language: str) -> str:
+    def _caption(self, at: int) -> str:
         captions = self.declaration.captions
-        return in_language(captions[at], language) if at < len(captions) else ""
+        return self._words(captions[at]) if at < len(captions) else ""
 
-    def _loop_steps(self, language: str) -> Iterator[tuple[str, Figure]]:
+    def _loop_steps(self) -> Iterator[tuple[str, Figure]]:
         """Yield what became of the loop nest in the steps of the schedule."""
         one, steps = self.declaration, list(pairwise(self.session.lineage()))
         if not 0 <= one.step <= len(steps):
@@ -365,16 +362,16 @@ class _Drawing:
         for number, (before, after) in enumerate(steps, start=1):
             if one.step in (0, number):
                 name = one.name if one.step else f"{one.name}-{number}"
-                title = self._caption(number - 1, language) or in_language(one.title, language)
-                yield name, self._loop_step(before, after, title, language)
+                title = self._caption(number - 1) or self._words(one.title)
+                yield name, self._loop_step(before, after, title)
 
-    def _loop_step(self, before: str, after: str, title: str, language: str) -> Figure:
+    def _loop_step(self, before: str, after: str, title: str) -> Figure:
         one, session = self.declaration, self.session
         found = session.diff(before, after, session.function)
         diff = next((each for each in found.functions if each.loops is not None), None)
         if diff is None:
             raise DrawError(f"step {after} of the schedule changes no loop nest")
-        words = partial(say_each, language=language)
+        words = partial(say_each, language=self.language)
         title = title or words(session.stage(after).label)
         programs = [session.script(stage).text for stage in (before, after)]
         text = SlideText(title, title, found.text(), programs)
@@ -390,7 +387,7 @@ class _Drawing:
                 signs_in(group),
                 corner,
                 self.theme,
-                partial(say, language=language),
+                partial(say, language=self.language),
                 has_pale=True,
             )
             size = Size(max(drawn.width, end), drawn.height + _LEGEND_GAP + LINE_HEIGHT)

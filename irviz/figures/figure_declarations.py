@@ -86,8 +86,10 @@ class Declaration:
         description: What screen readers read; by default it is made of the program.
         direction: Where data flows, "up" or "down".
         theme: "course", "light", "dark" or "print".
-        size: The width and height that the figure may take of a slide, in points.
-        min_text: The smallest size of text that is accepted, in points on the slide.
+        size: The width and height that the figure may take of a slide, in points; by default all
+            of one of 16:9.
+        min_text: The smallest size of text that is accepted, in points on the slide; by default
+            what is readable from the last row.
         languages: Those to draw it in: "en", "zh", "ko". The file of the first has the name alone.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -255,9 +256,7 @@ def _heading(diff: FunctionDiff) -> str:
     name = diff.name
     if diff.before and diff.after and diff.before != diff.after:
         name = f"{diff.before} → {diff.after}"
-    counts: dict[str, int] = {}
-    for node in diff.changed_nodes:
-        counts[node.change.value] = counts.get(node.change.value, 0) + 1
+    counts = Counter(node.change.value for node in diff.changed_nodes)
     words = [f"{count} {change}" for change, count in counts.items()]
     words += [str(each) for each in diff.differences]
     return f"function {name}: {', '.join(words) or diff.change.value}"

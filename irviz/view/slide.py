@@ -17,10 +17,6 @@ from irviz.view.module_diff import ARROW, draw_fat_arrow
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme
 
-SLIDE = Size(960.0, 540.0)
-"""A slide of 16:9, in points."""
-MIN_TEXT = 14.0
-"""The smallest text that is readable from the last row, in points on such a slide."""
 _MAX_TEXT = 26.0
 _PX_PER_POINT = 4 / 3
 _MARGIN = 6.0
@@ -71,8 +67,8 @@ def slide_figure(
     arrows: Sequence[str | None],
     text: SlideText,
     theme: Theme,
-    size: Size = SLIDE,
-    min_text: float = MIN_TEXT,
+    size: Size,
+    min_text: float,
     arrangement: Literal["row", "column"] = "row",
 ) -> Figure:
     """Return the figure with its panels in a row or a column, as large as fits on the slide.

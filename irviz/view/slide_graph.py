@@ -262,7 +262,7 @@ class _Panel:
     def inlet(self, node_id: NodeId) -> Point:
         """Return where the edge from the column before ends."""
         rect = self.shapes[node_id]
-        return self.moved((rect.centre[0], rect.bottom if self.direction == "up" else rect.top))
+        return self.moved((rect.centre[0], rect.side(-self.scene.outward)))
 
     def _place(self) -> None:
         """Lay out everything that is not at the sides."""
@@ -374,8 +374,7 @@ class _Panel:
         """Return the outermost x of what is drawn so far at a side."""
         rects = [*self.shapes.values(), *(frame.rect for frame in self.scene.frames.values())]
         rects += self.labels.values()
-        chosen = [rect.left for rect in rects] if side == "left" else [one.right for one in rects]
-        return min(chosen) if side == "left" else max(chosen)
+        return min(r.left for r in rects) if side == "left" else max(r.right for r in rects)
 
     def _draw_inputs(self, picture: ElementTree.Element) -> None:
         """Draw parameters at the left of their calls, in a column."""
@@ -404,7 +403,7 @@ class _Panel:
 
     def _draw_alone(self, picture: ElementTree.Element) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
-        left, wanted = self._border("right") + _GAP, []
+        left, wanted, out = self._border("right") + _GAP, [], self.scene.outward
         frames = [one.rect.right - one.rect.width / 3 for one in self.scene.frames.values()]
         start = min(frames, default=left - _GAP)  # into the gap where it is between two of them
         placed = [one for one in self.graph.nodes if not one.is_input]
@@ -412,10 +411,8 @@ class _Panel:
             at = placed.index(node)
             before = [self._around(one, node) for one in placed[:at] if one.id in self.shapes]
             after = [self._around(one, node) for one in placed[at:] if one.id in self.shapes]
-            if self.direction == "up":
-                ends = [rect.top for rect in before[-1:]] + [rect.bottom for rect in after[:1]]
-            else:
-                ends = [rect.bottom for rect in before[-1:]] + [rect.top for rect in after[:1]]
+            ends = [rect.side(out) for rect in before[-1:]]
+            ends += [rect.side(-out) for rect in after[:1]]
             wanted.append((sum(ends) / max(len(ends), 1), node))
         wanted.sort(key=lambda one: one[0])
         sizes = [shape_size(node, 0) for _, node in wanted]
@@ -473,12 +470,12 @@ class _Panel:
 
     def _draw_read(self, picture: ElementTree.Element, edge: Edge, arguments: int) -> None:
         """Draw the edge from a buffer to a call that reads it."""
-        up = self.direction == "up"
+        out = self.scene.outward
         source, target = self.shapes[edge.source], self.shapes[edge.target]
-        start = (source.left + 10, source.top if up else source.bottom)
+        start = (source.left + 10, source.side(out))
         x = target.left + target.width * (0.5 if arguments == 1 else 0.75)
-        end = (x, target.bottom if up else target.top)
-        before = (x, end[1] + (_TIP if up else -_TIP))
+        end = (x, target.side(-out))
+        before = (x, end[1] - out * _TIP)
         middle = (start[1] + before[1]) / 2
         route = Route((start, (start[0], middle), (x, middle), before), end)
         self._draw_value(picture, edge, route)
@@ -488,16 +485,16 @@ class _Panel:
         node, (x, y) = self.graph[edge.source], route.points[0]
         draw_edge(picture, edge, node, route, self.theme)
         label = node_labels.value_label(node)
-        place = (x + 6, y + (-7.0 if self.direction == "up" else 14.0))
+        place = (x + 6, y + (-7.0 if self.scene.outward < 0 else 14.0))
         svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
         self._grow(Rect.at(place, svg.text_width(label, node_labels.VALUE_SIZE), 1.0))
 
     def _draw_return(self, picture: ElementTree.Element, name: NodeId) -> None:
-        up, rect, size = self.direction == "up", self.shapes[name], output_size()
-        x, y = rect.left + 10, rect.top - 30 if up else rect.bottom + 30
-        box = Rect.around((x, y), size)
-        start, end = (rect.top, box.bottom) if up else (rect.bottom, box.top)
-        near = end + (_TIP if up else -_TIP)
+        out, rect = self.scene.outward, self.shapes[name]
+        x, start = rect.left + 10, rect.side(out)
+        box = Rect.around((x, start + 30 * out), output_size())
+        end = box.side(-out)
+        near = end - out * _TIP
         route = Route(((x, start), (x, start), (x, near), (x, near)), (x, end))
         self._draw_value(picture, Edge(name, OUTPUT, ()), route)
         draw_output(picture, box, self.theme)

@@ -56,6 +56,10 @@ class Rect(NamedTuple):
         """The point in the middle."""
         return ((self.left + self.right) / 2, (self.top + self.bottom) / 2)
 
+    def side(self, direction: float) -> float:
+        """Return y of the lower side for a direction of 1, of the upper one for -1."""
+        return self.bottom if direction > 0 else self.top
+
     def overlaps(self, other: Rect) -> bool:
         """Return whether two rectangles overlap in more than a border."""
         return (

@@ -94,7 +94,7 @@ def draw_marks(
         x, y = rect.left + bar_width(node) + _GAP + size.width / 2, rect.centre[1]
         if node.is_input:
             below = size.height / 2 - 6
-            x, y = rect.centre[0], rect.top - below if scene.outward > 0 else rect.bottom + below
+            x, y = rect.centre[0], rect.side(-scene.outward) - scene.outward * below
         elif one in changes.contents:  # it fills a frame
             y = rect.top + _GAP + size.height / 2
             _add_lines(group, changes.contents[one], rect, theme)

@@ -102,8 +102,22 @@ def to_dot(graph: Graph, given: LayoutInput, rank_gap: str = "", is_strict: bool
         edge_attr={"tailport": outlet, "arrowsize": "0.7"},
     )
     entering = entries(graph)
-    _add_contents(source, graph, given, spaces, labelloc, entering)
-    names = _names(graph)
+    names, contents = _names(graph), cluster_contents(graph)
+
+    def fill(into: graphviz.Digraph, region: int | None) -> None:
+        """Add the nodes, in clusters for their regions."""
+        for item in contents.get(region, ()):
+            if isinstance(item, Node):
+                name = names[item.id]
+                _add_node(into, name, item, given.sizes[name], entering)
+            else:
+                with into.subgraph(name=f"cluster_{item}") as cluster:
+                    title = _table([("", title_space(graph, item))], float(spaces["title"]))
+                    cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
+                    cluster.attr(labelloc=labelloc)
+                    fill(cluster, item)
+
+    fill(source, None)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
     own = len(graph.edges)
@@ -133,33 +147,6 @@ def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
         return {"weight": _STRAIGHT}
     is_only = min(ends) == 1 and not graph[edge.source].is_input
     return {"weight": _ALMOST_STRAIGHT} if is_only else {}
-
-
-def _add_contents(
-    source: graphviz.Digraph,
-    graph: Graph,
-    given: LayoutInput,
-    spaces: Mapping[str, str],
-    labelloc: str,
-    entering: Entries,
-) -> None:
-    """Add the nodes, in clusters for their regions."""
-    names, contents = _names(graph), cluster_contents(graph)
-
-    def fill(into: graphviz.Digraph, region: int | None) -> None:
-        for item in contents.get(region, ()):
-            if isinstance(item, Node):
-                name = names[item.id]
-                _add_node(into, name, item, given.sizes[name], entering)
-            else:
-                with into.subgraph(name=f"cluster_{item}") as cluster:
-                    width = title_space(graph, item)
-                    title = _table([("", width)], float(spaces["title"]))
-                    cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
-                    cluster.attr(labelloc=labelloc)
-                    fill(cluster, item)
-
-    fill(source, None)
 
 
 def _names(graph: Graph) -> dict[NodeId, str]:

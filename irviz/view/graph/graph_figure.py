@@ -20,7 +20,7 @@ from irviz.view.graph.layout import LAYOUT_SECONDS, Layout, Routing, lay_out
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
-    between_bars,
+    bar_width,
     draw_cluster,
     draw_cluster_title,
     draw_edge,
@@ -107,7 +107,8 @@ def _draw_nodes(
         group = draw_node(picture, node, rect, theme, overlay, beside.get(node.id, 0.0))
         _dim(group, is_pale=node.id in pale)
         if node.id in effects:
-            draw_effect_number(group, effects[node.id], between_bars(node, rect), theme)
+            inside = rect._replace(right=rect.right - bar_width(node))
+            draw_effect_number(group, effects[node.id], inside, theme)
         if mark and mark.is_flagged:
             draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
 
@@ -238,14 +239,14 @@ def _positions(line: str, rect: Rect, inward: float) -> Iterator[Point]:
     middle = (rect.top + rect.bottom) / 2 + (_ABOVE - _BELOW) / 2
     right, left = rect.right + _GAP + half, rect.left - _GAP - half
     centre = (rect.left + rect.right) / 2
-    inlet, outlet = (rect.bottom, rect.top) if inward > 0 else (rect.top, rect.bottom)
     yield from ((right, middle), (left, middle))
-    corner = _baseline(inlet, 3, inward)
+    corner = _baseline(rect.side(inward), 3, inward)
     yield from ((rect.right - half, corner), (rect.left + half, corner))
-    past = _baseline(outlet, 3, -inward)
+    past = _baseline(rect.side(-inward), 3, -inward)
     yield from ((right, past), (left, past))
     for row in range(2):
-        beyond = _baseline(inlet, _ARROW_LENGTH + row * (_ABOVE + _BELOW + 2), inward)
+        distance = _ARROW_LENGTH + row * (_ABOVE + _BELOW + 2)
+        beyond = _baseline(rect.side(inward), distance, inward)
         yield from ((x, beyond) for x in (centre, rect.right - half, rect.left + half))
 
 

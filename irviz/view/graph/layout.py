@@ -546,8 +546,8 @@ def route(
 
     An edge that leads back, or that is not direct, goes around its ends and `boxes`.
     """
-    start = (source.centre[0], source.bottom if flow > 0 else source.top)
-    tip = (target.left + entry * target.width, target.top if flow > 0 else target.bottom)
+    start = (source.centre[0], source.side(flow))
+    tip = (target.left + entry * target.width, target.side(-flow))
     end = (tip[0], tip[1] - flow * _ARROW)
     ahead = (end[1] - start[1]) * flow
     if ahead >= 0 and is_direct:

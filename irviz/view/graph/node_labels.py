@@ -79,7 +79,8 @@ def note(node: Node) -> str:
         flops = facts.pop("FLOPs", "").partition(":")[0]
         if "layer" in facts:
             is_known = flops not in ("", UNKNOWN_FLOPS)
-            work = f"{flops} FLOPs" if is_known else _operators(facts["operators"])
+            count = facts["operators"]
+            work = f"{flops} FLOPs" if is_known else f"{count} operator{'s' * (count != '1')}"
             return shorten(" · ".join([*weights, work]))
         return " · ".join([*weights, *_contents(node, facts)])
     if node.kind is NodeKind.FUNCTION:
@@ -152,10 +153,6 @@ def layers_label(node: Node) -> str:
     """Return the names of the layers that a node belongs to, "" for none."""
     names = dict.fromkeys(layer_name(layer) for layer in node.layers)
     return ", ".join(name for name in names if name)
-
-
-def _operators(count: str) -> str:
-    return "1 operator" if count == "1" else f"{count} operators"
 
 
 def value_label(node: Node) -> str:

@@ -122,7 +122,7 @@ def layout_size(node: Node, cells: int) -> Size:
 
 
 def bar_width(node: Node) -> float:
-    """Return how much of a node's left side a bar takes."""
+    """Return how much of a node a bar takes at each side."""
     return _BAR if node_style(node).shape is NodeShape.BARRED_BOX else 0.0
 
 
@@ -297,12 +297,6 @@ def draw_effect_number(parent: ElementTree.Element, number: int, rect: Rect, the
         parent, text, middle, node_labels.NOTE_SIZE, theme.quiet_text, css_class="effect"
     )
     svg.add_tooltip(mark, f"it may have an effect, number {number} of those drawn")
-
-
-def between_bars(node: Node, rect: Rect) -> Rect:
-    """Return the part of a node's rectangle between the bars that its shape may have."""
-    inset = _BAR if node_style(node).shape is NodeShape.BARRED_BOX else 0.0
-    return rect._replace(left=rect.left + inset, right=rect.right - inset)
 
 
 def _value_label_position(outlet: Point, outward: float) -> Point:
@@ -576,7 +570,7 @@ class SceneGeometry:
         x, _ = self._starts.get(node_id, rect.centre)
         spare = (rect.width - value_width(self.graph[node_id])) / 2
         x = min(max(x, rect.centre[0] - spare), rect.centre[0] + spare) if spare > 0 else x
-        return (x, rect.top if self.outward < 0 else rect.bottom)
+        return (x, rect.side(self.outward))
 
     def flag(self, node_id: NodeId) -> Point:
         """Return the centre of a node's warning: at its left side, clear of its texts."""

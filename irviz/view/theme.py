@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from irviz.errors import DrawError
 from irviz.model.graph.graph import Node, NodeKind, Resolution
@@ -226,20 +226,14 @@ def slide_theme(name: str) -> Theme:
     return SLIDE_THEMES[name]
 
 
+_PLAIN = ("background", "line", "text", "quiet_text", "block_fill", "block_line")
+
+
 def _properties(theme: Theme) -> dict[str, str]:
     """Return the colours of a theme by the names of the page's custom properties."""
     low, high = theme.tints
-    plain = {
-        "background": theme.background,
-        "line": theme.line,
-        "text": theme.text,
-        "quiet-text": theme.quiet_text,
-        "block-fill": theme.block_fill,
-        "block-line": theme.block_line,
-        "tint-low": low,
-        "tint-high": high,
-        "flag": theme.flag,
-    }
+    plain = {name.replace("_", "-"): getattr(theme, name) for name in _PLAIN}
+    plain |= {"tint-low": low, "tint-high": high, "flag": theme.flag}
     fills = {f"{name}-fill": fill for name, (fill, _) in theme.colours.items()}
     lines = {f"{name}-line": line for name, (_, line) in theme.colours.items()}
     return {**plain, **fills, **lines, **{f"{one}-change": c for one, c in theme.changes.items()}}
@@ -332,13 +326,9 @@ def _picture_colours(theme: Theme) -> dict[str, str]:
 
 def _theme_of(names: Mapping[str, str]) -> Theme:
     """Return the theme whose colours have these names of the page's custom properties."""
+    plain: dict[str, Any] = {name: names[name.replace("_", "-")] for name in _PLAIN}
     return Theme(
-        background=names["background"],
-        line=names["line"],
-        text=names["text"],
-        quiet_text=names["quiet-text"],
-        block_fill=names["block-fill"],
-        block_line=names["block-line"],
+        **plain,
         colours={
             one: (names[f"{one}-fill"], names[f"{one}-line"]) for one in THEMES["course"].colours
         },

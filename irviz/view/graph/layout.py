@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, pairwise, product
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from irviz.model.graph.graph import grouped
 from irviz.view.graph.graphviz_engine import run_dot
 from irviz.view.svg_primitives import Point, Rect, Size
 
+Way = TypeVar("Way")
 Points = NDArray[np.float64]
 """An array with a row of two for each point, or a row of four for each rectangle."""
 
@@ -215,7 +217,7 @@ class Routing:
             if source in fixed or target in fixed:
                 continue
             crossed = crossings(sampled[at], source)
-            count, points = _best_way(straight_ways(at), crossed)
+            count, points = _best_way(straight_ways(at), crossed, [])
             if points and count <= crossed + _MORE_CROSSINGS:
                 routes[name] = Route(_rounded(*points), routes[name].tip)
                 sampled[at] = np.array(points)
@@ -345,17 +347,14 @@ def _inside(points: Points, rects: Points) -> NDArray[np.bool]:
     return np.asarray((left < x) & (x < right) & (top < y) & (y < bottom))
 
 
-def _best_way(ways: Iterator[tuple[int, list[Point]]], enough: int) -> tuple[int, list[Point]]:
-    """Return the first way that crosses at most `enough` routes, else the one that crosses fewest.
-
-    Without any way, return one without points.
-    """
-    best = (0, list[Point]())
-    for way in ways:
-        best = way if not best[1] else min(best, way, key=lambda one: one[0])
-        if best[0] <= enough:
-            break
-    return best
+def _best_way(ways: Iterable[tuple[int, Way]], enough: int, default: Way) -> tuple[int, Way]:
+    """Return the first way that crosses at most `enough` things, else that which crosses fewest."""
+    tried = []
+    for crossed, way in ways:
+        if crossed <= enough:
+            return crossed, way
+        tried.append((crossed, way))
+    return min(tried, key=itemgetter(0), default=(0, default))
 
 
 def _space_of(corners: Sequence[Point]) -> list[Rect]:
@@ -572,16 +571,10 @@ def _way_back(leaving: Point, entering: Point, boxes: Collection[Rect]) -> float
         return sum(way.overlaps(box) for way in ways for box in boxes)
 
     sides = {side for box in beside for side in (box.left - _BESIDE, box.right + _BESIDE)}
-    best, fewest = leaving[0], math.inf
-    for x in sorted(
+    nearest = sorted(
         sides, key=lambda x: (round(abs(x - leaving[0]) + abs(x - entering[0]), 3), -x)
-    ):
-        count = met(x)
-        if count < fewest:
-            best, fewest = x, count
-        if not count:
-            break
-    return best
+    )
+    return _best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
 
 
 def _rounded(*corners: Point) -> tuple[Point, ...]:

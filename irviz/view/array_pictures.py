@@ -419,13 +419,9 @@ _CHANNELS = (1, 3, 4)
 
 def as_image(array: np.ndarray) -> np.ndarray | None:
     """Return a row of n² numbers (n ≥ 8) as an n by n image, None for any other array."""
-    side = math.isqrt(array.size)
-    is_row = array.ndim >= 1 and array.shape[-1] == array.size
-    return (
-        array.reshape(side, side)
-        if is_row and side >= _MIN_SIDE and side**2 == array.size
-        else None
-    )
+    is_row = array.shape[-1:] == (array.size,)
+    images = as_images(array.reshape(1, -1)) if is_row else None
+    return None if images is None else images[0, :, :, 0]
 
 
 def images_shape(shape: Sequence[int]) -> tuple[int, int, int, int] | None:

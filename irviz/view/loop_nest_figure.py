@@ -201,12 +201,11 @@ class _Picture:
         self._rows = sides.before.rows, sides.after.rows
         slots = list(folded(sides, folding))
         self._slots, self._left_out = slots[:_MAX_ROWS], len(slots) - _MAX_ROWS
-        texts = [[row.text for row in side.rows] for side in (sides.before, sides.after)]
         before = [slot.before for slot in self._slots]
         after = [slot.after for slot in self._slots]
-        left = _column("before", 0.0, sides.before, before, texts[1], max_width)
+        left = _column("before", 0.0, sides.before, before, sides.after.rows, max_width)
         start = left.right + _LINKS_WIDTH if left.cells else 0.0
-        right = _column("after", start, sides.after, after, texts[0], max_width)
+        right = _column("after", start, sides.after, after, sides.before.rows, max_width)
         self._columns = left, right
         self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
 
@@ -358,15 +357,15 @@ def _column(
     left: float,
     side: Side,
     places: Iterable[int | None],
-    others: Sequence[str],
+    others: Sequence[Row],
     max_width: float,
 ) -> _Column:
-    """Return one side of the picture; `others` are the texts of the rows of the other side."""
+    """Return one side of the picture; `others` are the rows of the other side."""
     cells = {}
     for at in places:
         if at is not None:
             row, mark = side.rows[at], side.marks.get(at)
-            other = others[side.partners[at]] if mark and at in side.partners else None
+            other = others[side.partners[at]].text if mark and at in side.partners else None
             cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row, max_width)), mark)
     signs = [svg.text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
     gutter = 2 * _PAD + max(signs, default=svg.text_width("+", _SIGN_SIZE))

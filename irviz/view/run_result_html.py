@@ -303,9 +303,7 @@ class _ShownTable:
         """Return the table in aligned columns."""
         return self._table().text()
 
-    def __repr__(self) -> str:
-        """Return the table in aligned columns."""
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self._table().html()

@@ -197,9 +197,8 @@ def _add_words(root: ElementTree.Element, text: SlideText) -> None:
     words = [("title", "", text.label), ("desc", "", text.description)]
     words += [("metadata", "program", program) for program in text.programs]
     for at, (tag, css_class, content) in enumerate(words):
-        element = svg.add(root, tag, css_class)
+        element = ElementTree.Element(tag, {"class": css_class} if css_class else {})
         element.text = content
-        root.remove(element)
         root.insert(at, element)
 
 

@@ -533,62 +533,56 @@ class _Panel:
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
         """Draw callouts at the right, each beside its node, or below the graph."""
+        most = self.words.width
         beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
         names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
             return
-        boxes = [_Callout.of(name, self.words) for name in names]
-        boxes.sort(key=lambda one: self.shapes[NodeId(one.name)].centre[1])
+        names.sort(key=lambda name: self.shapes[name].centre[1])
+        code = [
+            [part for line in self.words.callouts.get(name, ()) for part in wrapped(line, most)]
+            for name in names
+        ]
+        sizes = [self._callout_size(*one) for one in zip(names, code, strict=True)]
         right, is_below = self._border("right"), self.words.are_below
         tops = _apart(
-            [(self.shapes[NodeId(one.name)].centre[1], one.size.height) for one in boxes],
+            [
+                (self.shapes[one].centre[1], size.height)
+                for one, size in zip(names, sizes, strict=True)
+            ],
             self.extent.bottom + _GAP if is_below else self.extent.top,
         )
-        for one, top in zip(boxes, tops, strict=True):
-            left = max(self.extent.left, right + _GAP - one.size.width)
-            rect = Rect.at((left if is_below else right + 1.2 * _GAP, top), *one.size)
-            node = self.shapes[NodeId(one.name)]
+        for name, lines, size, top in zip(names, code, sizes, tops, strict=True):
+            left = max(self.extent.left, right + _GAP - size.width)
+            rect = Rect.at((left if is_below else right + 1.2 * _GAP, top), *size)
+            node = self.shapes[name]
             start, turn = (node.right, node.centre[1]), right + _GAP / 2
             end = (rect.left, rect.centre[1])
             ways = [(turn, start[1]), (turn, rect.top)] if is_below else [end]
             line = svg.path("M", *start, *(part for way in ways for part in ("L", *way)))
             _draw_leader(picture, line, self.theme)
-            one.draw(picture, rect, self.theme)
+            self._draw_callout(picture, name, lines, rect)
             self._grow(rect)
 
-
-@dataclass(frozen=True)
-class _Callout:
-    """A box with lines of TVMScript, and a few words above them."""
-
-    name: str
-    lines: Sequence[str]
-    words: str
-    size: Size
-
-    @classmethod
-    def of(cls, name: str, given: GraphWords) -> _Callout:
-        code = given.callouts.get(name, ())
-        lines = [part for line in code for part in wrapped(line, given.width)]
-        words = given.notes.get(name, "")
-        width = max(
-            [svg.text_width(words, CODE_SIZE), *(svg.text_width(one, CODE_SIZE) for one in lines)]
-        )
+    def _callout_size(self, name: NodeId, lines: Sequence[str]) -> Size:
+        words = self.words.notes.get(name, "")
+        width = max(svg.text_width(line, CODE_SIZE) for line in (words, *lines))
         height = len(lines) * LINE_HEIGHT + (_WORDS_HEIGHT if words else 0.0)
-        return cls(name, lines, words, Size(width + 2 * _PAD, height + 2 * _PAD))
+        return Size(width + 2 * _PAD, height + 2 * _PAD)
 
-    def draw(self, picture: ElementTree.Element, rect: Rect, theme: Theme) -> None:
-        group = svg.add(picture, "g", "callout", data_node=self.name)
+    def _draw_callout(
+        self, picture: ElementTree.Element, name: NodeId, lines: Sequence[str], rect: Rect
+    ) -> None:
+        """Draw a box with lines of TVMScript, and a few words above them."""
+        group, theme = svg.add(picture, "g", "callout", data_node=name), self.theme
         style: dict[str, str | float] = {"fill": theme.background, "stroke": theme.line}
         svg.add_rect(group, rect, rx=4.0, stroke_width=1.3, stroke_dasharray="4 3", **style)
-        y = rect.top + _PAD
-        if self.words:
-            place = (rect.left + _PAD, y + 11)
-            svg.add_text(
-                group, self.words, place, CODE_SIZE, theme.text, "start", font_weight="600"
-            )
+        x, y = rect.left + _PAD, rect.top + _PAD
+        if words := self.words.notes.get(name):
+            bold = {"font_weight": "600"}
+            svg.add_text(group, words, (x, y + 11), CODE_SIZE, theme.text, "start", **bold)
             y += _WORDS_HEIGHT
-        draw_code(group, self.lines, (rect.left + _PAD, y), theme)
+        draw_code(group, lines, (x, y), theme)
 
 
 def _label(node: Node) -> str:

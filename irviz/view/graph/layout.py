@@ -391,7 +391,10 @@ def _title_of(frame: ClusterFrame) -> Rect:
 
 def _crossings(one: Route, two: Route) -> int:
     """Return how often two curves cross, as lines between some of their points."""
-    return _segments_crossed(_sampled(one), [_sampled(two)])
+    first, second = _sampled(one), _sampled(two)
+    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
+        return 0
+    return _segments_crossed(first, [second])
 
 
 def _segments_crossed(line: Points, others: Sequence[Points]) -> int:

@@ -67,7 +67,7 @@ def test_a_worker_ends_with_its_parent_whatever_either_does(tmp_path):
     one, others = started(
         tmp_path,
         """
-        for what in (endless, asleep, holding_the_lock):
+        for what in (asleep, holding_the_lock, endless):
             call(what)
             call(what, load_tvm)
         time.sleep(0.3)
@@ -105,9 +105,10 @@ def test_python_can_end_while_calls_are_under_way(tmp_path):
     one, others = started(
         tmp_path,
         """
-        for what in (asleep, endless, holding_the_lock, with_a_child):
+        for what in (asleep, holding_the_lock, with_a_child):
             call(what)
         call(with_a_child, load_tvm)
+        call(endless)
         time.sleep(0.3)
         print("ready", flush=True)
         input()

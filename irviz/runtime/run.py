@@ -38,6 +38,7 @@ from irviz.worker.responses import answer_type
 from irviz.worker.sandbox import default_memory_limit
 
 __all__ = ["CallInputs", "Inputs", "RunConfig", "TraceRequest", "measure", "run"]
+supervisor.load_ahead(run_jobs.__name__)
 
 
 def run(

@@ -17,7 +17,9 @@ from irviz.runtime.module_serialization import pack_module, unpack_module
 from irviz.transforms.stage import Apply, Stage, Transform
 from irviz.worker.captured_output import captured_stderr
 from irviz.worker.shared_arrays import UnsharedError
-from irviz.worker.supervisor import TRIES, WorkerError
+from irviz.worker.supervisor import TRIES, WorkerError, load_ahead
+
+load_ahead(__name__)
 
 # --- Try a transform in a separate process, which it may crash -----------------------------------
 

@@ -8,7 +8,7 @@ import importlib
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NoReturn
 
 from irviz.worker import worker_main
@@ -28,8 +28,8 @@ _others: set[int] = set()
 """The process ids of what lives on when this process ends."""
 
 
-def main(parent: int) -> None:
-    """Load TVM and answer the parent until the parent exits.
+def main(parent: int, modules: Collection[str] = ()) -> None:
+    """Load TVM, then these modules, and answer the parent until the parent exits.
 
     A number with file descriptors requests a worker with these as its standard streams. A number
     alone requests to kill that worker and its children; the answer, sent once it has exited, is the
@@ -40,6 +40,8 @@ def main(parent: int) -> None:
     adopt_orphans()
     with contextlib.suppress(Exception):  # each worker tries again, and reports the error
         worker_main.load_tvm()
+        for module in modules:
+            importlib.import_module(module)
     gc.freeze()  # the collector would write to the memory that the workers share
     signal.signal(signal.SIGTERM, _end_all)
     if os.getppid() != parent:

@@ -298,6 +298,8 @@ _numbers = itertools.count(1)
 _starter = ThreadPoolExecutor(1, "irviz-starts")
 """The thread that starts processes: Linux kills what a thread has started when that ends."""
 _lock = threading.RLock()
+_ahead: list[str] = []
+"""The modules that a fork server loads after TVM."""
 _inherited: list[object] = []
 """The processes of a fork's parent, kept so that they are not finalized here."""
 
@@ -428,6 +430,11 @@ def _start(prepare: Callable[[], None], printed: int) -> Started:
     return DirectProcess(printed)
 
 
+def load_ahead(module: str) -> None:
+    """Let a fork server load a module that workers need, so that not each of them has to."""
+    _ahead.append(module)
+
+
 def fork_workers_from_here() -> None:
     """Let workers be forks of this process, which has loaded TVM, so that it is not loaded twice.
 
@@ -519,7 +526,7 @@ class ForkServer:
                 self._popen: Process = Fork(partial(main_of_fork, os.getpid(), its.fileno()))
             else:
                 null = subprocess.DEVNULL
-                arguments = str(os.getpid()), its.fileno(), null, null
+                arguments = f"{os.getpid()}, {_ahead}", its.fileno(), null, null
                 self._popen = _python("fork_server_main", *arguments)
         self.pid = self._popen.pid
 

@@ -90,6 +90,15 @@ def test_a_worker_that_is_replaced_comes_from_the_same_server(worker):
     assert psutil.STATUS_ZOMBIE not in {one.status() for one in psutil.Process(server).children()}
 
 
+@pytest.mark.usefixtures("other_server")
+def test_a_worker_need_not_load_what_its_calls_are_known_to_need(worker):
+    import irviz.runtime.run
+    import irviz.transforms.apply_transform  # noqa: F401
+
+    needed = {"irviz.runtime.run_jobs", "irviz.transforms.apply_transform"}
+    assert set(worker.call(lambda: list(sys.modules), answer=list[str])) >= needed
+
+
 def test_a_worker_looks_for_modules_files_and_variables_where_its_parent_does(
     worker, tmp_path, monkeypatch
 ):

@@ -16,7 +16,7 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
 from irviz.ir.expression_labels import dim_label, type_label
-from irviz.ir.module_functions import relax_function
+from irviz.ir.module_functions import drawable_function, relax_function
 from irviz.ir.parameter_values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.ir.symbolic_shapes import (
     dim_names,
@@ -229,7 +229,10 @@ class CallInputs:
 
     def plan(self, mod: ir.IRModule, function: str) -> Plan:
         """Plan the arguments for a function of a module; raise InputError."""
-        source, use = relax_function(mod, function), kv_caches.cache_use(mod, function)
+        source, use = drawable_function(mod, function), kv_caches.cache_use(mod, function)
+        if isinstance(source, tirx.PrimFunc):
+            own = own_inputs(source, self.inputs)
+            return plan_inputs(source, own, {}, seed=self.seed, sizes=self.sizes)
         named = self.inputs if isinstance(self.inputs, Mapping) else {}
         given = {one for one, value in named.items() if not isinstance(value, str)}
         if use is not None and use.parts.keys().isdisjoint(given | self.params.keys()):
@@ -372,6 +375,17 @@ def plan_inputs(
     dims = conversion.resolve_sizes(wanted, first, sizes)
     check_bytes({name: synthetic_bytes(name, wanted[name], dims) for name in words}, dims)
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
+
+
+def own_inputs(function: tirx.PrimFunc, inputs: Inputs) -> Inputs:
+    """Return the inputs that have the names of a PrimFunc's parameters, "random" for the rest.
+
+    A single word applies to all parameters.
+    """
+    if isinstance(inputs, str):
+        return inputs
+    named = inputs if isinstance(inputs, Mapping) else {}
+    return {name: named.get(name, RANDOM) for name in parameter_types(function)}
 
 
 def _given(inputs: Inputs, open_names: Sequence[str]) -> dict[str, object]:

@@ -21,7 +21,7 @@ from irviz.ir.tir_statements import parts_of, walk_statements
 from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernel_cache, run_jobs
 from irviz.runtime.build_module import PLAIN
-from irviz.runtime.call_inputs import RANDOM, CallInputs, Cases, Inputs, plan_inputs
+from irviz.runtime.call_inputs import CallInputs, Cases, Inputs
 from irviz.runtime.kernel_cache import say_if_none_are_kept
 from irviz.runtime.kv_caches import cache_in
 from irviz.runtime.local_vm import remembered
@@ -191,8 +191,7 @@ def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarg
     pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
     if pointers:
         raise InputError(f"{pointers[0]!r} of {name!r} is a pointer to memory of unknown size")
-    inputs = own_inputs(function, call.inputs)
-    plan = plan_inputs(function, inputs, {}, seed=call.seed, sizes=call.sizes)
+    plan = call.plan(mod, name)
     if plan.cases > 1:
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
@@ -220,17 +219,6 @@ def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
                 f"{kernel.name_hint!r} are bound to {', '.join(threads)} of a GPU. Export the "
                 "module again with target=Target('llvm') for the cache"
             )
-
-
-def own_inputs(function: tirx.PrimFunc, inputs: Inputs) -> Inputs:
-    """Return the inputs that have the names of a PrimFunc's parameters, "random" for the rest.
-
-    A single word applies to all parameters.
-    """
-    if isinstance(inputs, str):
-        return inputs
-    named = inputs if isinstance(inputs, Mapping) else {}
-    return {name: named.get(name, RANDOM) for name in parameter_types(function)}
 
 
 def written_parameters(function: tirx.PrimFunc) -> tuple[int, ...]:

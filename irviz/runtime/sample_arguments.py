@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from tvm import ir, relax, tirx
+from tvm import ir, relax
 
 from irviz.errors import InputError
 from irviz.ir.index_ranges import ANY, ValueRange, argument_ranges
@@ -18,17 +18,8 @@ from irviz.ir.module_functions import drawable_function
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.runtime.argument_conversion import Array
-from irviz.runtime.call_inputs import (
-    RANDOM,
-    CallInputs,
-    Cases,
-    Plan,
-    generator_for,
-    plan_inputs,
-    synthetic_value,
-)
+from irviz.runtime.call_inputs import RANDOM, CallInputs, Cases, generator_for, synthetic_value
 from irviz.runtime.kv_caches import total_lengths
-from irviz.runtime.run import own_inputs
 from irviz.worker.shared_arrays import shared
 
 _SIZES = (32, 3)
@@ -165,7 +156,7 @@ class _Drawing:
     def __init__(
         self, mod: ir.IRModule, function: str, call: CallInputs, sizes: Mapping[str, int]
     ) -> None:
-        self._plan = planned(mod, function, replace(call, sizes={**call.sizes, **sizes}))
+        self._plan = replace(call, sizes={**call.sizes, **sizes}).plan(mod, function)
         self._ranges = argument_ranges(mod, function, self._plan.dims)
         self.words = [name for name, word in self._plan.words.items() if word == RANDOM]
 
@@ -204,15 +195,6 @@ class _Drawing:
 
         columns[at] = [map_arrays(columns[at][0], put)]
         return Cases(columns)
-
-
-def planned(mod: ir.IRModule, function: str, call: CallInputs) -> Plan:
-    """Plan the arguments of a Relax function or a PrimFunc; raise InputError."""
-    called = drawable_function(mod, function)
-    if isinstance(called, tirx.PrimFunc):
-        own = own_inputs(called, call.inputs)
-        return plan_inputs(called, own, {}, seed=call.seed, sizes=call.sizes)
-    return call.plan(mod, function)
 
 
 def map_arrays(value: Argument, change: Callable[[Array], Array]) -> Argument:

@@ -22,11 +22,9 @@ from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes
 from irviz.loaders.input_files import missing_inputs, read_inputs
 from irviz.runtime.argument_conversion import SIZE, Array
 from irviz.runtime.build_module import BUILDS
-from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan
+from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan, own_inputs
 from irviz.runtime.kv_caches import total_lengths
-from irviz.runtime.run import own_inputs
 from irviz.runtime.run_config import check_limits
-from irviz.runtime.sample_arguments import planned
 from irviz.session.run_stages import input_of_case
 from irviz.view.array_pictures import as_image, grey_png
 from irviz.view.run_result_html import outputs_html
@@ -303,7 +301,7 @@ class InputsPanel(ui.Panel):
         call: dict[str, Any] = {"seed": int(self._seed.value), "sizes": self._said_sizes()}
         try:
             inputs = CallInputs(self._inputs(), self._params, **call)
-            return "", planned(self.state.stage.module, self.state.function, inputs)
+            return "", inputs.plan(self.state.stage.module, self.state.function)
         except ValueError as failure:
             return str(failure), None
 

@@ -19,7 +19,8 @@ from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.loop_nest import LoopAddress
 from irviz.model.runs.run_result import Verdict, compare_runs
 from irviz.runtime import run_jobs
-from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, own_inputs, run
+from irviz.runtime.call_inputs import own_inputs
+from irviz.runtime.run import CallInputs, RunConfig, TraceRequest, run
 from irviz.transforms.schedules.schedule_step import schedule_step
 from irviz.transforms.schedules.schedule_trace import record_schedule
 from irviz.worker.supervisor import RUNS

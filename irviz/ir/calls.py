@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import inf, prod
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from irviz.ir.expression_labels import TextCache, type_label
 from irviz.ir.framework_calls import computed_by
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
+from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import (
     CALLEE,
     PURE_UNKNOWN,
@@ -60,6 +61,20 @@ def callee_name(callee: ir.Expr) -> str:
     if type(callee) is ir.GlobalVar:
         return str(callee.name_hint)
     return str(callee.global_symbol) if type(callee) is relax.ExternFunc else ""
+
+
+def with_callees(mod: ir.IRModule, names: Iterable[str]) -> dict[ir.GlobalVar, ir.BaseFunc]:
+    """Return functions of a module, and all that they call, by a GlobalVar or by name."""
+    by_name = {gvar.name_hint: gvar for gvar in mod.functions}
+    found: dict[ir.GlobalVar, ir.BaseFunc] = {}
+    waiting = list(names)
+    while waiting:
+        gvar = by_name.get(waiting.pop())
+        if gvar is not None and gvar not in found:
+            function = found[gvar] = mod[gvar]
+            kinds = (ir.GlobalVar, relax.ExternFunc)
+            waiting += [callee_name(one) for kind in kinds for one in parts_of(function, kind)]
+    return found
 
 
 def is_destination_passing(value: ir.Expr) -> bool:

@@ -19,8 +19,9 @@ from tvm.s_tir import dlight
 from tvm.s_tir import meta_schedule as ms
 
 from irviz.errors import InputError, RunError
+from irviz.ir.calls import with_callees
 from irviz.ir.function_graph import extract
-from irviz.ir.module_functions import relax_functions
+from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.symbolic_shapes import nbytes
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import Node
@@ -113,13 +114,12 @@ def why_not_confined(mod: ir.IRModule, build: str = PLAIN) -> str:
     A target of its own may have options of LLVM, which can write files, and constant folding runs
     kernels as it builds.
     """
-    targets: list[object] = []
-    for function in mod.functions.values():
-        targets += parts_of(function, tvm.target.Target)
-        targets += (
-            [function.attrs["target"]] if function.attrs and "target" in function.attrs else []
-        )
-    if targets or mod.global_infos:
+    functions = mod.functions.values()
+    has_targets = any(
+        parts_of(one, tvm.target.Target) or (one.attrs and "target" in one.attrs)
+        for one in functions
+    )
+    if has_targets or mod.global_infos:
         return "it has targets of its own"
     if mod.attrs:
         return "the module has attributes"
@@ -176,21 +176,12 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
 
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the PrimFuncs that call nothing by name, and that only Relax functions call."""
-    own = {gvar: one for gvar, one in mod.functions.items() if isinstance(one, tirx.PrimFunc)}
+    own = prim_funcs(mod)
     texts = (text for one in mod.functions.values() for text in parts_of(one, ir.StringImm))
     named = {str(text.value) for text in texts}  # which may be names that are called
-    others = [gvar for gvar in own if not is_closed(own[gvar])]
-    waiting, reached = list(others), set(others)
-    while waiting:
-        callees = parts_of(own[waiting.pop()].body, ir.GlobalVar)
-        new = {one for one in callees if one in own} - reached
-        reached |= new
-        waiting += new
-    return {
-        gvar.name_hint: one
-        for gvar, one in own.items()
-        if gvar not in reached and not {gvar.name_hint, _symbol(one)} & named
-    }
+    others = with_callees(mod, [name for name, one in own.items() if not is_closed(one)])
+    called = named | {gvar.name_hint for gvar in others}
+    return {name: one for name, one in own.items() if not {name, _symbol(one)} & called}
 
 
 def _with_new_names(function: ir.Expr, names: Mapping[str, str]) -> ir.Expr:

@@ -14,7 +14,8 @@ from typing import NamedTuple, TypeVar, get_args
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
-from irviz.ir.module_functions import function_named
+from irviz.ir.calls import with_callees
+from irviz.ir.module_functions import function_named, with_functions
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.tir_statements import parts_of, walk_statements
@@ -197,7 +198,10 @@ def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarg
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     key, written = f"{module_key(mod)}, {name}", written_parameters(function)
     callee = run_jobs.CalledFunction(key, name, where, written)
-    return PreparedCall(callee, with_callees(mod, name), plan.argument_lists(), parameters)
+    # its name is exported, and private functions stay private
+    exported = with_functions(mod, {name: function.with_attr("global_symbol", name)})
+    called = ir.IRModule(with_callees(exported, [name]))
+    return PreparedCall(callee, called, plan.argument_lists(), parameters)
 
 
 def gpu_threads(function: tirx.PrimFunc) -> list[str]:
@@ -231,19 +235,6 @@ def written_parameters(function: tirx.PrimFunc) -> tuple[int, ...]:
             found.add(stmt.buffer)
     buffers = tuple(n for n, param in enumerate(function.params) if tirx.is_buffer_var(param))
     return tuple(n for n in buffers if function.params[n] in found) or buffers
-
-
-def with_callees(mod: ir.IRModule, name: str) -> ir.IRModule:
-    """Return a module of a PrimFunc, with its name exported, and its callees."""
-    found: dict[ir.GlobalVar, tirx.PrimFunc] = {}
-    waiting = [mod.get_global_var(name)]
-    while waiting:
-        gvar = waiting.pop()
-        if gvar not in found and isinstance(mod[gvar], tirx.PrimFunc):
-            found[gvar] = mod[gvar]
-            waiting += parts_of(mod[gvar].body, ir.GlobalVar)
-    root = mod.get_global_var(name)  # private functions stay private
-    return ir.IRModule({**found, root: found[root].with_attr("global_symbol", name)})
 
 
 # --- Run work in the worker, sending modules that it lacks and translating errors ----------------

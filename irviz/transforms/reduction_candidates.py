@@ -15,6 +15,7 @@ import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr import _update_type
 
+from irviz.ir.calls import with_callees
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions, with_functions
 from irviz.ir.tir_statements import parts_of
 
@@ -197,7 +198,9 @@ def keep_bindings(mod: ir.IRModule, function: str, kept: Collection[int]) -> ir.
     made = relax.Function([*params.values()], body, None, old.is_pure, old.attrs)
     if "num_input" in (old.attrs or {}).keys():  # noqa: SIM118 - no iterator
         made = made.without_attr("num_input")
-    return _with_callees(mod, mod.get_global_var(function), made)
+    whole = with_functions(mod, {function: made})
+    needed = with_callees(whole, [function])
+    return ir.IRModule(needed, attrs=mod.attrs, global_infos=mod.global_infos)
 
 
 def _rewritten(
@@ -215,18 +218,3 @@ def _rewritten(
             relax.MatchCast(var, value, binding.ty) if is_cast else relax.VarBinding(var, value)
         )
     return new
-
-
-def _with_callees(mod: ir.IRModule, gvar: ir.GlobalVar, function: relax.Function) -> ir.IRModule:
-    """Return a module of a function and the functions of another module that it needs."""
-    functions: dict[ir.GlobalVar, ir.BaseFunc] = {gvar: function}
-    by_name = {one.name_hint: one for one in mod.functions}
-    todo: list[ir.BaseFunc] = [function]
-    while todo:
-        caller = todo.pop()
-        called = _called_names(caller)  # call_dps_packed calls PrimFuncs by name
-        called |= {str(one.global_symbol) for one in parts_of(caller, relax.ExternFunc)}
-        new = {by_name[name]: mod[name] for name in called & by_name.keys()}
-        todo += [one for name, one in new.items() if name not in functions]
-        functions = {**new, **functions}
-    return ir.IRModule(functions, attrs=mod.attrs, global_infos=mod.global_infos)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import cloudpickle
 import tvm
 from tvm import ir, relax
 
@@ -46,9 +45,8 @@ def destination_passing(
     relax_function(mod, function)
     try:
         until = KILL_AFTER_LAST_USE if planned else CALL_TIR_REWRITE
-        request = cloudpickle.dumps((mod, function, until))
         with passes_time() as seconds:
-            found: Graph | str = TRIES.call(_lower_and_read, request, seconds=seconds)
+            found: Graph | str = TRIES.call(_lower_and_read, mod, function, until, seconds=seconds)
     except WorkerError as failure:
         found = str(failure)
     except Exception as failure:  # pickling raises errors of any class
@@ -65,9 +63,8 @@ def _resolve_library(node: Node) -> Node:
     return node._replace(resolution=resolve_registered(node.callee))
 
 
-def _lower_and_read(request: bytes) -> Graph | str:
+def _lower_and_read(mod: ir.IRModule, function: str, until: str) -> Graph | str:
     """Return a lowered function's graph, or the reason why there is none; runs in the worker."""
-    mod, function, until = cloudpickle.loads(request)
     try:
         lowered = lower(mod, until)
     except Exception as failure:  # TVM raises errors of any class from C++

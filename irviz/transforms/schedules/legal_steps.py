@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-import cloudpickle
 from tvm import ir
 
 from irviz.errors import TransformError
@@ -112,18 +111,15 @@ def _reasons(
     """Return why each step is not legal; if one ends the process, each is tried by itself."""
     check()
     try:
-        return TRIES.call(
-            _reasons_in_worker, cloudpickle.dumps((packed, steps)), seconds=CANDIDATES_SECONDS
-        )
+        return TRIES.call(_reasons_in_worker, packed, steps, seconds=CANDIDATES_SECONDS)
     except WorkerError as failure:
         if len(steps) == 1:
             return (str(failure),)
         return tuple(_reasons(packed, [step], check)[0] for step in steps)
 
 
-def _reasons_in_worker(sent: bytes) -> tuple[str, ...]:
+def _reasons_in_worker(packed: bytes, steps: Sequence[ScheduleStep]) -> tuple[str, ...]:
     """Try each step on the module as it is. Runs in the worker."""
-    packed, steps = cloudpickle.loads(sent)
     mod = unpack_module(packed)
     return tuple(_reason(mod, step) for step in steps)
 

@@ -208,14 +208,10 @@ class _Reader:
         type_ = buffer.ty
         shape = shape_label([self._names.rename(size) for size in type_.shape])
         scope = str(type_.storage_scope) or "global"
-        layout = "" if _has_usual_layout(type_) else self._layout(type_)
+        texts = {name: self._names.text(getattr(type_, name)) for name in _USUAL_LAYOUT}
+        unusual = [(name, one) for name, one in texts.items() if one not in _USUAL_LAYOUT[name]]
+        layout = ", ".join(f"{name}={text}" for name, text in unusual)
         return Buffer(self._names.define(buffer), shape, str(type_.dtype), scope, layout)
-
-    def _layout(self, type_: tirx.BufferType) -> str:
-        values = {name: self._names.text(getattr(type_, name)) for name in _USUAL_LAYOUT}
-        return ", ".join(
-            f"{name}={text}" for name, text in values.items() if text not in _USUAL_LAYOUT[name]
-        )
 
     def _annotations(self, annotations: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
         return tuple((str(key), self._names.text(value)) for key, value in annotations.items())
@@ -237,17 +233,6 @@ class _Reader:
             case tirx.ScopeIdDefStmt():
                 for var in getattr(stmt, "def").def_ids:
                     self._names.define(var)
-
-
-def _has_usual_layout(type_: tirx.BufferType) -> bool:
-    """Return whether the elements of a buffer are where TVM puts them by default."""
-    return (
-        type_.layout is None
-        and (type_.data_alignment, type_.offset_factor) == (64, 1)
-        and is_number(type_.elem_offset, 0)
-        and not len(type_.strides)
-        and not len(type_.allocated_addr)
-    )
 
 
 def _is_plain_root(stmt: tirx.Stmt) -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, sym, tirx
-from tvm_ffi import structural_map
+from tvm import ir, tirx
 
 from irviz.errors import IrvizError
+from irviz.ir.symbolic_shapes import evaluate_dim
 from irviz.ir.tir_statements import flatten, nested_statements, used_vars
 from irviz.transforms.kernels.signature import Signature, TensorSignature, call_types
 
@@ -69,18 +69,21 @@ def sample_signature(call: ir.Call, callee: tirx.PrimFunc | None) -> Signature |
     inputs, outputs = call_types(call)
     types = [*inputs, *outputs]
     given = {
-        dim: int(own.value)
+        str(dim.name): int(own.value)
         for own, dim in _paired_dims(callee, [type_.shape.values for type_ in types])
         if isinstance(dim, ir.Var) and isinstance(own, tirx.IntImm)
     }
-    symbols = [var for type_ in types for dim in type_.shape.values for var in used_vars(dim)]
-    free = [var for var in dict.fromkeys(symbols) if var not in given]
-    taken = {dim.value for t in types for dim in t.shape.values if isinstance(dim, tirx.IntImm)}
+    dims = [dim for type_ in types for dim in type_.shape.values]
+    symbols = dict.fromkeys(str(var.name) for dim in dims for var in used_vars(dim))
+    free = [name for name in symbols if name not in given]
+    taken = {dim.value for dim in dims if isinstance(dim, tirx.IntImm)}
     for scale in _SIZE_SCALES:
         small = (size * scale for size in _SMALL_SIZES if size * scale not in taken)
         sizes = given | dict(zip(free, small, strict=False))
         tensors = [
-            TensorSignature(tuple(str(_value(dim, sizes)) for dim in t.shape.values), str(t.dtype))
+            TensorSignature(
+                tuple(str(evaluate_dim(d, sizes)) for d in t.shape.values), str(t.dtype)
+            )
             for t in types
         ]
         if all(dim.isdigit() for tensor in tensors for dim in tensor.dims):
@@ -92,15 +95,17 @@ def statement_count(function: tirx.PrimFunc, signature: Signature) -> int:
     """Estimate how many statements a PrimFunc executes at these sizes."""
     shapes = [tensor.dims for tensor in signature.tensors]
     sizes = {
-        own: int(dim) for own, dim in _paired_dims(function, shapes) if isinstance(own, ir.Var)
+        str(own.name): int(dim)
+        for own, dim in _paired_dims(function, shapes)
+        if isinstance(own, ir.Var)
     }
     total = 0
     stack = [(stmt, 1) for stmt in flatten(function.body)]
     while stack:
         stmt, times = stack.pop()
         if isinstance(stmt, tirx.For):
-            extent = _value(stmt.extent, sizes)
-            times *= extent if isinstance(extent, int) else 1
+            extent = evaluate_dim(stmt.extent, sizes)
+            times *= 1 if extent is None else extent
         inner = nested_statements(stmt)
         total += 0 if inner else times
         stack += [(each, times) for part in inner for each in flatten(part)]
@@ -114,17 +119,6 @@ def _paired_dims(
     for param, shape in zip(callee.params if callee is not None else (), shapes, strict=False):
         if tirx.is_buffer_var(param):
             yield from zip(param.ty.shape, shape, strict=False)
-
-
-def _value(value: ir.Expr, sizes: Mapping[ir.Var, int]) -> int | str:
-    """Return the value of an expression, "" if it is unknown."""
-    known = {
-        var: tirx.IntImm(str(var.ty.dtype), sizes[var]) for var in used_vars(value) if var in sizes
-    }
-    found = sym.Analyzer().simplify(
-        structural_map(value, (ir.Var, lambda var: known.get(var, var)), order="post")
-    )
-    return int(found.value) if isinstance(found, tirx.IntImm) else ""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from irviz.ir.prim_func_to_numpy import (
     shape_assignments,
     write_prim_func,
 )
-from irviz.ir.tir_statements import ScopedNames, flatten, statement_offsets, walk_statements
+from irviz.ir.tir_statements import ScopedNames, flatten, statement_numbers, walk_statements
 from irviz.ir.tvmscript import Script, function_texts
 
 _GAP = "\n" * 3
@@ -175,7 +175,7 @@ def _program(
 def part_offsets(function: ir.BaseFunc, name: str, script: Script) -> Mapping[object, int]:
     """Return how many lines below its `def` each part of a function begins, 0 for all of it."""
     if isinstance(function, tirx.PrimFunc):
-        offsets = statement_offsets(function, name)
+        offsets = statement_numbers(function, name)
         lines = function_texts(script)[name].lines
         return {None: 0, function: 0, **offsets, **_block_offsets(function, offsets, lines)}
     start, ids = script.functions[name], identify(function)

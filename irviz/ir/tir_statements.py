@@ -81,35 +81,24 @@ def script_lines(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, list[str]]:
     return dict(lines)
 
 
-def statement_numbers(prim_func: tirx.PrimFunc) -> dict[tirx.Stmt, int]:
+def statement_numbers(prim_func: tirx.PrimFunc, name: str = "") -> dict[tirx.Stmt, int]:
     """Return the number of each statement's first line in the function's TVMScript, from 1.
 
-    Of several statements that share a line, and for one that stands in several places, only the
-    first is there. The result is empty if TVM cannot print the function.
+    With a name, that is how many lines it is below the function's `def` in a module. Of several
+    statements that share a line, and for one that stands in several places, only the first is
+    there. The result is empty if TVM cannot print the function.
     """
     numbers: dict[tirx.Stmt, int] = {}
-    marked = _marked_lines(prim_func, prim_func, syntax_sugar=True)
-    for number, (_, starting) in enumerate(marked, 1):
-        for stmt in starting:
-            numbers.setdefault(stmt, number)
-    return numbers
-
-
-def statement_offsets(prim_func: tirx.PrimFunc, name: str) -> dict[tirx.Stmt, int]:
-    """Return how many lines below its `def` each statement begins in a module's TVMScript.
-
-    What `statement_numbers` lacks is not there either.
-    """
-    offsets: dict[tirx.Stmt, int] = {}
     start = 0
     # by itself a function has other attributes than in a module, which are a line more
-    printed = ir.IRModule({name: prim_func})
-    for number, (text, starting) in enumerate(_marked_lines(prim_func, printed, syntax_sugar=True)):
-        if text.lstrip().startswith("def "):
+    printed = ir.IRModule({name: prim_func}) if name else prim_func
+    marked = _marked_lines(prim_func, printed, syntax_sugar=True)
+    for number, (text, starting) in enumerate(marked, 1):
+        if name and text.lstrip().startswith("def "):
             start = number
         for stmt in starting:
-            offsets.setdefault(stmt, number - start)
-    return offsets
+            numbers.setdefault(stmt, number - start)
+    return numbers
 
 
 def _marked_lines(

@@ -90,6 +90,17 @@ class DrawError(IrvizError, ValueError):
 
 
 @contextlib.contextmanager
+def memory_errors() -> Iterator[None]:
+    """Raise MemoryError where TVM's C++ code, which raises others, has no memory left."""
+    try:
+        yield
+    except Exception as failure:
+        if "bad_alloc" in str(failure) and not isinstance(failure, MemoryError):
+            raise MemoryError(str(failure)) from failure
+        raise
+
+
+@contextlib.contextmanager
 def run_errors(what: str) -> Iterator[None]:
     """Raise RunError or MemoryError for whatever TVM or a Python kernel raises in the block.
 
@@ -97,12 +108,11 @@ def run_errors(what: str) -> Iterator[None]:
         what: The beginning of the message, such as "the module could not be built".
     """
     try:
-        yield
+        with memory_errors():
+            yield
     except (MemoryError, RunError):
         raise
     except Exception as failure:  # TVM's C++ code raises exceptions of any class
-        if "bad_alloc" in str(failure):
-            raise MemoryError(str(failure)) from failure
         raise RunError(f"{what}: {error_summary(failure)}") from failure
 
 

@@ -31,7 +31,7 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.support import cc
 
-from irviz.errors import RunError, run_errors
+from irviz.errors import RunError, memory_errors, run_errors
 from irviz.ir.tir_statements import parts_of
 from irviz.safe_files import open_private_folder, say_not_kept
 from irviz.worker.responses import report_progress
@@ -194,11 +194,12 @@ def _compiled_together(
 ) -> dict[str, Kernel]:
     """Compile functions to one library; raise KernelError if one of them cannot be compiled."""
     try:
-        library = _put_on_disk(_library(units, target), units, store)
+        with memory_errors():
+            library = _put_on_disk(_library(units, target), units, store)
     except MemoryError:
         raise
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        _raise_for_one(units, target, failure)
+    except Exception:  # TVM raises what its C++ side threw, of any class
+        _raise_for_one(units, target)
         raise
     for symbol, _ in units.values():
         library.get_function(symbol)  # makes the machine code, here beside other libraries
@@ -210,10 +211,8 @@ def _library(units: _Units, target: tvm.target.Target) -> tvm.runtime.Module:
     return tirx.build(ir.IRModule(mod), target)
 
 
-def _raise_for_one(units: _Units, target: tvm.target.Target, failure: Exception) -> None:
+def _raise_for_one(units: _Units, target: tvm.target.Target) -> None:
     """Raise KernelError with the name of the function that cannot be compiled."""
-    if "bad_alloc" in str(failure):
-        raise MemoryError(str(failure)) from failure
     for name, unit in units.items():
         try:
             with run_errors(f"the PrimFunc {name!r} could not be built"):

@@ -17,7 +17,7 @@ import numpy as np
 import tvm
 from tvm import ir, relax
 
-from irviz.errors import RunError, run_errors
+from irviz.errors import RunError, memory_errors, run_errors
 from irviz.ir.parameter_values import ShapeValue, shared_tensor, tensor_array
 from irviz.model.runs.execution_trace import Array
 from irviz.runtime import build_module
@@ -143,30 +143,30 @@ class LocalModule:
 
         return with_cache(placed, live_cache(cache, call))
 
-    def timed(self, function: str, placed: Sequence[object]) -> tuple[object, float]:
-        """Call a function; return its value and the seconds. Raise RunError."""
-        placed = self.with_cache(placed)
-        with self._running(function):
-            call = self.functions[self.symbols.get(function, function)]
-            start = time.perf_counter()
-            value = call(*placed)
-            return value, time.perf_counter() - start
+    def timed(
+        self, function: str, placed: Sequence[object], count: int = 1
+    ) -> tuple[object, float]:
+        """Call a function `count` times; return its value and the seconds of one call.
 
-    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
-        """Call a function `count` times; return the seconds of one call. Raise RunError."""
-        if count == 1:  # it may be long, and TVM would add a warm-up call
-            return self.timed(function, placed)[1]
-        if cache_in(placed) is not None:
-            count = min(count, _MOST_CACHES)
-            return sum(self.timed(function, placed)[1] for _ in range(count)) / count
-        if self.written is not None:
-            return self.evaluated(function, placed, count)
+        Raises RunError.
+        """
+        placed = self.with_cache(placed)
+        value = None
         with self._running(function):
             call = self.functions[self.symbols.get(function, function)]
             start = time.perf_counter()
             for _ in range(count):
-                call(*placed)
-            return (time.perf_counter() - start) / count
+                value = call(*placed)
+            return value, (time.perf_counter() - start) / count
+
+    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+        """Call a function `count` times; return the seconds of one call. Raise RunError."""
+        if cache_in(placed) is not None:
+            count = min(count, _MOST_CACHES)
+            return sum(self.timed(function, placed)[1] for _ in range(count)) / count
+        if self.written is not None and count > 1:  # one may be long, and TVM would warm up
+            return self.evaluated(function, placed, count)
+        return self.timed(function, placed, count)[1]
 
     def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a PrimFunc `count` times after a warm-up; return the device's seconds per call."""
@@ -210,14 +210,10 @@ def to_device(argument: object, device: tvm.runtime.Device) -> object:
 
 
 def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
-    try:
+    with memory_errors():
         if is_mapped(array) and device == tvm.cpu():  # this process's own copy
             return shared_tensor(array)
         return tvm.runtime.tensor(array, device)
-    except Exception as failure:  # TVM raises what its C++ side threw, of any class
-        if "bad_alloc" in str(failure):
-            raise MemoryError(str(failure)) from failure
-        raise
 
 
 def to_arrays(value: object) -> list[Array]:

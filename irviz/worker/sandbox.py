@@ -20,6 +20,8 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from irviz.errors import memory_errors
+
 if sys.platform != "win32":
     import resource  # a confined process cannot
 
@@ -184,8 +186,6 @@ def _call(number: int, *arguments: int | bytes | None) -> int:
 
 
 _SHARE = 0.8
-_NO_MEMORY = "std::bad_alloc"
-"""The messages with which TVM's C++ code reports out of memory in a RuntimeError."""
 CONTAINER = Path("/sys/fs/cgroup")
 """The folder in which Linux keeps the limits of the container that this process is in."""
 
@@ -219,11 +219,8 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
     most = min([most, *(limit for limit in before if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
     try:
-        yield
-    except RuntimeError as failure:
-        if _NO_MEMORY in str(failure):
-            raise MemoryError(_NO_MEMORY) from failure
-        raise
+        with memory_errors():
+            yield
     finally:
         with contextlib.suppress(ValueError):  # the limit of a confined process is final
             resource.setrlimit(resource.RLIMIT_DATA, before)

@@ -51,7 +51,6 @@ def symbolic_sizes(
         (name in known_params, dim)
         for name, type_ in types.items()
         for dim in parameter_dims(name, type_)
-        if not isinstance(dim, tirx.IntImm)  # as most are
     ]
     known: set[str] = set()
     while new := {
@@ -94,8 +93,7 @@ def is_integer(type_: ir.Type) -> bool:
 
 def dim_names(dim: ir.Expr) -> set[str]:
     """Return the names of the symbolic sizes in an expression."""
-    is_number = isinstance(dim, tirx.IntImm)  # as most are
-    return set() if is_number else {dim_label(var) for var in used_vars(dim)}
+    return {dim_label(var) for var in used_vars(dim)}
 
 
 def evaluate_dim(dim: ir.Expr, dims: Mapping[str, int]) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, TypeVar
 
+import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.gc_pause import gc_paused
@@ -205,20 +206,18 @@ def source_words(places: Iterable[tuple[str, int]]) -> str:
 
 
 def with_source_lines(mod: ir.IRModule, lines: Mapping[NodeId, tuple[str, int]]) -> ir.IRModule:
-    """Return a module; the outermost bindings of `main` were written in these files and lines."""
+    """Return a module; the bindings of `main` were written in these files and lines."""
     function = mod["main"]
     ids = identify(function)
 
-    def written(binding: relax.Binding) -> relax.Binding:
+    def written(binding: relax.VarBinding) -> relax.VarBinding:
         found = lines.get(ids[binding.var])
-        if found is None or not isinstance(binding, relax.VarBinding):
+        if found is None:
             return binding
         span = ir.Span(ir.SourceName(found[0]), found[1], found[1], 0, 0)
         return relax.VarBinding(binding.var, binding.value, span)
 
-    blocks = [
-        type(block)([written(one) for one in block.bindings]) for block in function.body.blocks
-    ]
-    body = relax.BlockBuilder(mod).normalize(relax.SeqExpr(blocks, function.body.body))
+    changed = tvm_ffi.structural_map(function.body, (relax.VarBinding, written))
+    body = relax.BlockBuilder(mod).normalize(changed)
     new = relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
     return with_functions(mod, {"main": new})

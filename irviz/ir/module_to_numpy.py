@@ -21,17 +21,15 @@ from irviz.ir.module_functions import function_named, prim_funcs
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.prim_func_to_numpy import (
     ARRAY,
-    RESERVED,
     Origins,
+    Writer,
     empty,
-    expression,
     function_definition,
     function_name,
     python,
-    shape_assignments,
     write_prim_func,
 )
-from irviz.ir.tir_statements import ScopedNames, flatten, statement_numbers, walk_statements
+from irviz.ir.tir_statements import flatten, statement_numbers, walk_statements
 from irviz.ir.tvmscript import Script, function_texts
 
 _GAP = "\n" * 3
@@ -224,21 +222,20 @@ def line_offsets(written: NumPyFunction, offsets: Mapping[object, int]) -> list[
 CONSTANTS = "constants"
 
 
-class RelaxWriter:
+class RelaxWriter(Writer):
     """Writes a Relax function, and collects its callees and constants."""
 
     def __init__(
         self, mod: ir.IRModule, constants: list[tvm.runtime.Tensor], origins: Origins
     ) -> None:
+        super().__init__(origins, CONSTANTS)
         self.callees: dict[str, None] = {}
-        self._constants, self._origins = constants, origins
+        self._constants = constants
         self._by_symbol = {
             str(one.attrs["global_symbol"]): name
             for name, one in prim_funcs(mod).items()
             if one.attrs and "global_symbol" in one.attrs
         }
-        self._scope = ScopedNames((*RESERVED, CONSTANTS))
-        self._names: dict[ir.Var, ast.expr] = {}
 
     def function(self, function: relax.Function, name: str) -> ast.FunctionDef:
         """Return the function as Python on arrays; raise NumPyError if it cannot be written."""
@@ -246,7 +243,7 @@ class RelaxWriter:
         at = "its parameters"
         current: relax.Binding | None = None
         try:
-            body = shape_assignments(_shapes(function.params), self._define, self._names)
+            body = self._sizes(_shapes(function.params))
             for block in function.body.blocks:
                 for current in block.bindings:
                     at = f"the binding {current.var.name!r}"
@@ -267,7 +264,7 @@ class RelaxWriter:
         written = self._value(value)
         found: list[ast.stmt] = [ast.Assign([self._define(binding.var)], written)]
         if isinstance(binding, relax.MatchCast):
-            found += shape_assignments(_shapes([binding.var]), self._define, self._names)
+            found += self._sizes(_shapes([binding.var]))
         return found
 
     def _call(self, var: ir.Var, value: ir.Call) -> list[ast.stmt]:
@@ -284,7 +281,7 @@ class RelaxWriter:
         else:
             fields = [(self._define(var), output)]
         found: list[ast.stmt] = [
-            ast.Assign([name], empty(self._sizes(one), str(one.dtype))) for name, one in fields
+            ast.Assign([name], empty(self._shape(one), str(one.dtype))) for name, one in fields
         ]
         outputs: list[ast.expr] = [name for name, _ in fields]
         found.append(ast.Expr(ast.Call(callee, [*inputs, *outputs], [])))
@@ -317,7 +314,7 @@ class RelaxWriter:
             case relax.TupleGetItem():
                 return ast.Subscript(self._value(value.tuple_value), ast.Constant(value.index))
             case relax.ShapeExpr():
-                return ast.Tuple([expression(one, self._names) for one in value.values])
+                return ast.Tuple(list(map(self._expression, value.values)))
             case ir.Call() if isinstance(value.op, ir.GlobalVar):
                 return ast.Call(
                     self._callee(value.op), [self._value(one) for one in value.args], []
@@ -328,22 +325,17 @@ class RelaxWriter:
                     "LegalizeOps first"
                 )
         if isinstance(value.ty, ir.PrimType):
-            return expression(value, self._names)
+            return self._expression(value)
         raise NumPyError(f"{type(value).__name__} {value}")
 
     def _constant(self, tensor: tvm.runtime.Tensor) -> ast.expr:
         self._constants.append(tensor)
         return ast.Subscript(ast.Name(CONSTANTS), ast.Constant(len(self._constants) - 1))
 
-    def _sizes(self, type_: relax.TensorType) -> list[ast.expr]:
+    def _shape(self, type_: relax.TensorType) -> list[ast.expr]:
         if not isinstance(type_.shape, relax.ShapeExpr):
             raise NumPyError(f"an output of unknown shape, {type_}")
-        return [expression(size, self._names) for size in type_.shape.values]
-
-    def _define(self, var: ir.Var) -> ast.Name:
-        name = ast.Name(self._scope.define(var))
-        self._names[var] = name
-        return name
+        return list(map(self._expression, type_.shape.values))
 
 
 def _shapes(variables: Sequence[ir.Var]) -> Mapping[ir.Var, Sequence[ir.Expr]]:

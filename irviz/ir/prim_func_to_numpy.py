@@ -6,7 +6,7 @@ import ast
 import keyword
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import ml_dtypes
 import numpy as np
@@ -43,7 +43,7 @@ def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> as
     Loops of all kinds become sequential loops. The origin of each statement is added to `origins`.
     Raises NumPyError for constructs that NumPy lacks.
     """
-    writer = _Writer(origins)
+    writer = _PrimFuncWriter(origins)
     try:
         return writer.function(prim_func, name)
     except (NumPyError, RecursionError) as failure:
@@ -55,20 +55,50 @@ def write_prim_func(prim_func: tirx.PrimFunc, name: str, origins: Origins) -> as
         raise NumPyError(message, what, writer.current) from None
 
 
-class _Writer:
+class Writer:
+    """What the writers of functions have: the origins of statements, and the names of variables."""
+
+    def __init__(self, origins: Origins, *reserved: str) -> None:
+        self._origins = origins
+        self._scope = ScopedNames((*RESERVED, *reserved))
+        self._names: dict[ir.Var, ast.expr] = {}
+
+    def _define(self, var: ir.Var) -> ast.Name:
+        name = ast.Name(self._scope.define(var))
+        self._names[var] = name
+        return name
+
+    def _expression(self, expr: ir.Expr) -> ast.expr:
+        return expression(expr, self._names)
+
+    def _sizes(self, shapes: Mapping[ir.Var, Sequence[ir.Expr]]) -> list[ast.stmt]:
+        """Return assignments of symbolic sizes, from the shapes of arrays.
+
+        Raises NumPyError for a size that no shape determines.
+        """
+        found: list[ast.stmt] = []
+        for array, sizes in shapes.items():
+            shape = ast.Attribute(self._names[array], "shape")
+            for axis, size in enumerate(sizes):
+                if isinstance(size, ir.Var) and size not in self._names:
+                    value = ast.Subscript(shape, ast.Constant(axis))
+                    found.append(ast.Assign([self._define(size)], value))
+        for array, sizes in shapes.items():
+            for size in sizes:
+                if any(var not in self._names for var in used_vars(size)):
+                    raise NumPyError(f"the size {size} of {array.name}, which no shape tells")
+        return found
+
+
+class _PrimFuncWriter(Writer):
     """Writes statements outermost first, because names depend on the enclosing scope."""
 
-    def __init__(self, origins: Origins) -> None:
-        self.current: tirx.Stmt | None = None
-        self._origins = origins
-        self._scope = ScopedNames(RESERVED)
-        self._names: dict[ir.Var, ast.expr] = {}
+    current: tirx.Stmt | None = None
 
     def function(self, prim_func: tirx.PrimFunc, name: str) -> ast.FunctionDef:
         arguments = [self._parameter(param) for param in prim_func.params]
         shapes = {one: one.ty.shape for one in prim_func.params if tirx.is_buffer_var(one)}
-        sizes = shape_assignments(shapes, self._define, self._names)
-        body = [*sizes, *self._statements(prim_func.body)]
+        body = [*self._sizes(shapes), *self._statements(prim_func.body)]
         return function_definition(function_name(name), arguments, body)
 
     def _parameter(self, param: ir.Var) -> ast.arg:
@@ -194,14 +224,6 @@ class _Writer:
         self._origins[made] = buffer
         return made
 
-    def _expression(self, expr: ir.Expr) -> ast.expr:
-        return expression(expr, self._names)
-
-    def _define(self, var: ir.Var) -> ast.Name:
-        name = ast.Name(self._scope.define(var))
-        self._names[var] = name
-        return name
-
 
 def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
     """Return the buffer that another one is a reshaped view of, None if it is none."""
@@ -212,27 +234,6 @@ def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
     excess = sym.Analyzer().simplify(math.prod(whole.ty.shape) - math.prod(own.shape))
     is_plain = is_number(own.elem_offset, 0) and not own.strides and own.dtype == whole.ty.dtype
     return whole if is_number(excess, 0) and is_plain else None
-
-
-def shape_assignments(
-    shapes: Mapping[ir.Var, Sequence[ir.Expr]], define: Callable[[ir.Var], ast.Name], names: Names
-) -> list[ast.stmt]:
-    """Return assignments of symbolic sizes, from the shapes of arrays.
-
-    `define` adds a variable's name to `names`. Raises NumPyError for a size that no shape
-    determines.
-    """
-    found: list[ast.stmt] = []
-    for array, sizes in shapes.items():
-        for axis, size in enumerate(sizes):
-            if isinstance(size, ir.Var) and size not in names:
-                shape = ast.Attribute(names[array], "shape")
-                found.append(ast.Assign([define(size)], ast.Subscript(shape, ast.Constant(axis))))
-    for array, sizes in shapes.items():
-        for size in sizes:
-            if any(var not in names for var in used_vars(size)):
-                raise NumPyError(f"the size {size} of {array.name}, which no shape tells")
-    return found
 
 
 def function_definition(

@@ -83,9 +83,6 @@ AS_IT_IS = BuildRecipe()
 """No optimisation."""
 
 
-# --- build module ------------------------------
-
-
 _LARGE_BYTES = 1 << 20
 _CONSTANT = "irviz.constant"
 _constants: dict[int, tvm.runtime.Tensor] = {}
@@ -148,7 +145,7 @@ def build_relax(mod: ir.IRModule, target: tvm.target.Target) -> Built:
     functions = {
         gvar: relax.ExternFunc(symbols[gvar.name_hint])
         if gvar.name_hint in symbols
-        else _with_large_constants_by_number(_with_new_names(function, renamed), numbers)
+        else _linked(function, renamed, numbers)
         for gvar, function in lowered.functions.items()
     }
     built = tvm.compile(ir.IRModule(functions), target=target, relax_pipeline=None)
@@ -184,30 +181,23 @@ def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     return {name: one for name, one in own.items() if not {name, _symbol(one)} & called}
 
 
-def _with_new_names(function: ir.Expr, names: Mapping[str, str]) -> ir.Expr:
-    """Rename the callees of a Relax function."""
-    if not isinstance(function, relax.Function):
-        return function
-
-    def renamed(callee: relax.ExternFunc) -> relax.ExternFunc:
-        new = names.get(str(callee.global_symbol))
-        return callee if new is None else relax.ExternFunc(new)
-
-    return tvm_ffi.structural_map(function, (relax.ExternFunc, renamed))
-
-
 def _symbol(function: tirx.PrimFunc) -> str:
     return str(function.attrs.get("global_symbol", "")) if function.attrs else ""
 
 
-def _with_large_constants_by_number(function: ir.Expr, numbers: list[int]) -> ir.Expr:
-    """Let a lowered function ask for its large constants, and add their numbers.
+def _linked(function: ir.Expr, names: Mapping[str, str], numbers: list[int]) -> ir.Expr:
+    """Rename the callees of a lowered function, and let it ask for its large constants by number.
 
-    TVM's code generator hashes all bytes of what it puts into an executable.
+    The numbers are added to others. TVM's code generator hashes all bytes of what it puts into an
+    executable.
     """
     if not isinstance(function, relax.Function) or not isinstance(function.body, relax.SeqExpr):
         return function
     asked = dict[int, tuple[relax.Var, relax.VarBinding]]()
+
+    def renamed(callee: relax.ExternFunc) -> relax.ExternFunc:
+        new = names.get(str(callee.global_symbol))
+        return callee if new is None else relax.ExternFunc(new)
 
     def replaced(constant: ir.GenericConst) -> ir.Expr:
         tensor = constant.value
@@ -226,9 +216,8 @@ def _with_large_constants_by_number(function: ir.Expr, numbers: list[int]) -> ir
             asked[address] = var, relax.VarBinding(var, call)
         return asked[address][0]
 
-    body = tvm_ffi.structural_map(function.body, (ir.GenericConst, replaced))
-    if not asked:
-        return function
+    changes = ((relax.ExternFunc, renamed), (ir.GenericConst, replaced))
+    body = tvm_ffi.structural_map(function.body, changes)
     first = relax.BindingBlock([binding for _, binding in asked.values()])
     body = relax.SeqExpr([first, *body.blocks], body.body)
     return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)

@@ -133,7 +133,7 @@ def _report(name: str, number: int | None = None, var: ir.Var | None = None) -> 
     return relax.VarBinding(relax.Var("_", nothing), call)
 
 
-# --- trace recorder ------------------------------
+# --- Receive the reports, as values within a budget and as times ---------------------------------
 
 
 VALUE_BYTES = 64 * 2**20

@@ -38,11 +38,8 @@ class IllegalStepError(TransformError):
     """
 
     def __init__(self, words: str, details: str = "", paths: tuple[str, ...] = ()) -> None:
-        super().__init__(words, details, paths)
+        super().__init__(words)
         self.words, self.details, self.paths = words, details, paths
-
-    def __str__(self) -> str:
-        return self.words
 
 
 class ScheduleTraceError(TransformError):

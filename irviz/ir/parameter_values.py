@@ -15,6 +15,7 @@ from tvm import ir, relax, tirx
 from irviz.errors import InputError
 from irviz.ir.expression_labels import dim_label, shape_label, type_label
 from irviz.ir.symbolic_shapes import evaluate_dim, is_integer, type_dims
+from irviz.units import beginning
 
 
 def tensor_array(tensor: tvm.runtime.Tensor) -> NDArray[np.generic]:
@@ -218,10 +219,10 @@ def _check_number(name: str, value: Argument, type_: ir.PrimType, dims: Dims) ->
 
 
 def _mismatch(name: str, value: Argument, type_: ir.Type, right: str) -> TypeMismatchError:
-    what = repr(value)
+    what = beginning(repr(value), 80)
     if isinstance(value, np.ndarray):
         what = f"an array of shape {value.shape}"
-    elif isinstance(value, tuple):
+    elif isinstance(value, tuple) and isinstance(type_, ir.TupleType):
         what = f"a tuple of {len(value)}"
     elif isinstance(value, float) and not math.isfinite(value):
         what = str(value)

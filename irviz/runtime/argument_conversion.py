@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.expression_labels import shape_label, type_label
+from irviz.ir.expression_labels import shape_label
 from irviz.ir.parameter_values import (
     Argument,
     CacheArgument,
@@ -21,7 +21,6 @@ from irviz.ir.parameter_values import (
     check_argument,
 )
 from irviz.ir.symbolic_shapes import dim_names, evaluate_dim, parameter_dims, solve_dim, type_dims
-from irviz.units import beginning
 
 Array = NDArray[np.generic]
 Rows: TypeAlias = "Sequence[Argument] | Array"
@@ -35,20 +34,24 @@ def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
     converted; `check_argument` refuses one whose form is not its type's.
     """
     match type_:
-        case _ if isinstance(value, CacheArgument):
+        case _ if isinstance(value, CacheArgument | ShapeValue):
             return value
         case ir.TupleType() if isinstance(value, list | tuple | ir.Array):
             fields = zip(value, type_.fields, strict=False)
             items = (as_argument(f"{name}[{at}]", *pair) for at, pair in enumerate(fields))
             return (*items, *value[len(type_.fields) :])
         case relax.ShapeType():
-            return _shape(name, value, type_)
+            sizes = as_array(name, value)
+            is_shape = sizes.ndim == 1 and (sizes.dtype.kind in "iu" or not sizes.size)
+            if is_shape and (sizes >= 0).all():
+                return ShapeValue(tuple(map(int, sizes)))
+            return value  # type: ignore[return-value]
         case ir.PrimType():
             number = as_array(name, value)
             return value if number.ndim else number.item()  # type: ignore[return-value]
         case relax.AnyType() if isinstance(value, list | tuple):
             return tuple(as_argument(f"{name}[{i}]", item, type_) for i, item in enumerate(value))
-        case relax.AnyType() if isinstance(value, int | float | ShapeValue):
+        case relax.AnyType() if isinstance(value, int | float):
             return value
         case _:
             return as_array(name, value)
@@ -90,25 +93,6 @@ def split_cases(value: Argument, type_: ir.Type) -> Rows:
     if value.ndim == len(dims) and is_row and len(value) > 1:
         return value[:, np.newaxis]
     return [value]
-
-
-def _shape(name: str, value: object, type_: relax.ShapeType) -> ShapeValue:
-    if isinstance(value, ShapeValue):
-        return value
-    numbers = as_array(name, value)
-    is_shape = numbers.ndim == 1 and (numbers.dtype.kind in "iu" or not numbers.size)
-    if not is_shape or any(int(number) < 0 for number in numbers):
-        raise InputError(
-            f"{name!r} is {_brief(value)}, the function wants {type_label(type_)}: give the "
-            "sizes, as in (3, 4)"
-        )
-    return ShapeValue(tuple(map(int, numbers)))
-
-
-def _brief(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    return beginning(repr(value), 80)
 
 
 SIZE = 8

@@ -152,7 +152,7 @@ def test_a_value_of_any_sort_fits_its_type(value, type_):
     ("value", "type_", "words"),
     [
         (3, relax.TensorType([2], "float32"), "'x' is 3, the function wants Tensor[(2,)]: give an"),
-        ((2, 3), relax.ShapeType([n, 3]), "'x' is a tuple of 2, the function wants Shape[(n, 3)]"),
+        ((2, 3), relax.ShapeType([n, 3]), "'x' is (2, 3), the function wants Shape[(n, 3)]"),
         (
             ShapeValue((2, 4)),
             relax.ShapeType([n, 3]),

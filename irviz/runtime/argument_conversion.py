@@ -43,7 +43,7 @@ def as_argument(name: str, value: object, type_: ir.Type) -> Argument:
         case relax.ShapeType():
             sizes = as_array(name, value)
             is_shape = sizes.ndim == 1 and (sizes.dtype.kind in "iu" or not sizes.size)
-            if is_shape and (sizes >= 0).all():
+            if is_shape and all(int(size) >= 0 for size in sizes):
                 return ShapeValue(tuple(map(int, sizes)))
             return value  # type: ignore[return-value]
         case ir.PrimType():

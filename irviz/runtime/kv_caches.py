@@ -121,14 +121,11 @@ def token_counts(type_: ir.Type, shape: tuple[int, ...]) -> tuple[int, int]:
 
 def total_lengths(function: relax.Function) -> list[str]:
     """Return the parameters that are the length of an `nn.KVCache`: those of its views."""
-    shapes = [shape for _, shape, *_ in _calls(function, _VIEW)]
-    seen = {shape.values[0] for shape in shapes if isinstance(shape, relax.ShapeExpr)}
-    dims = {name: type_dims(type_) or () for name, type_ in parameter_types(function).items()}
-    return [
-        name
-        for name, type_ in parameter_types(function).items()
-        if isinstance(type_, relax.ShapeType) and len(dims[name]) == 1 and dims[name][0] in seen
-    ]
+    views = [shape for _, shape, *_ in _calls(function, _VIEW)]
+    seen = {shape.values[0] for shape in views if isinstance(shape, relax.ShapeExpr)}
+    types = parameter_types(function)
+    shapes = {n: type_dims(t) or () for n, t in types.items() if isinstance(t, relax.ShapeType)}
+    return [name for name, dims in shapes.items() if len(dims) == 1 and dims[0] in seen]
 
 
 def paged_layers(maker: relax.Function) -> int | None:

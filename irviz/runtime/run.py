@@ -144,14 +144,11 @@ def _prepare(
     mod: ir.IRModule, function: str, inputs: CallInputs | Cases, config: RunConfig
 ) -> PreparedCall:
     if isinstance(function_named(mod, function), tirx.PrimFunc):
-        if isinstance(inputs, Cases):
-            inputs = CallInputs(dict(zip(parameter_types(mod[function]), inputs[0], strict=True)))
-        return prim_func_call(mod, function, inputs, config.where)
+        return _prim_func_call(mod, function, inputs, config.where)
     cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
     check_cache_maker(mod, cases)
-    return PreparedCall(
-        run_jobs.CalledFunction(module_key(mod), function, config.where), mod, cases
-    )
+    callee = run_jobs.CalledFunction(module_key(mod), function, config.where)
+    return PreparedCall(callee, mod, cases)
 
 
 def _check_case(cases: int, case: int) -> None:
@@ -175,7 +172,9 @@ class PreparedCall(NamedTuple):
     parameters: str = ""
 
 
-def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarget) -> PreparedCall:
+def _prim_func_call(
+    mod: ir.IRModule, name: str, inputs: CallInputs | Cases, where: RunTarget
+) -> PreparedCall:
     """Return a call of a PrimFunc alone, for one case.
 
     Inputs are matched by its parameters' names; other buffers, including those it writes, get
@@ -192,7 +191,9 @@ def prim_func_call(mod: ir.IRModule, name: str, call: CallInputs, where: RunTarg
     pointers = [each for each, type_ in types.items() if isinstance(type_, ir.PointerType)]
     if pointers:
         raise InputError(f"{pointers[0]!r} of {name!r} is a pointer to memory of unknown size")
-    plan = call.plan(mod, name)
+    if isinstance(inputs, Cases):
+        inputs = CallInputs(dict(zip(types, inputs[0], strict=True)))
+    plan = inputs.plan(mod, name)
     if plan.cases > 1:
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
@@ -227,12 +228,9 @@ def check_cache_maker(mod: ir.IRModule, cases: Cases) -> None:
 
 def written_parameters(function: tirx.PrimFunc) -> tuple[int, ...]:
     """Return the indices of the parameters that are written, of all buffers if none is found."""
-    found: set[ir.Var] = set()
-    for stmt, _ in walk_statements(function.body):
-        if isinstance(stmt, s_tir.SBlockRealize):
-            found.update(region.source for region in stmt.block.writes)
-        elif isinstance(stmt, tirx.BufferStore):
-            found.add(stmt.buffer)
+    found = {store.buffer for store in parts_of(function.body, tirx.BufferStore)}
+    for block in parts_of(function.body, s_tir.SBlock):
+        found.update(region.source for region in block.writes)
     buffers = tuple(n for n, param in enumerate(function.params) if tirx.is_buffer_var(param))
     return tuple(n for n in buffers if function.params[n] in found) or buffers
 

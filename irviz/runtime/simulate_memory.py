@@ -129,13 +129,8 @@ class Allocations:
         if unknown:
             there = ", ".join(map(repr, known)) or "none"
             raise InputError(f"{name!r} has no symbolic size {unknown[0]!r}; it has {there}")
-        return MemoryUse(
-            name,
-            *self._memory.finish(),
-            given + sum(self._constants.values()),
-            unseen=tuple(self._uncounted),
-            warnings=tuple(self._warnings),
-        )
+        found = self._memory.finish(name, given + sum(self._constants.values()))
+        return replace(found, unseen=tuple(self._uncounted), warnings=tuple(self._warnings))
 
     def _called(self, function: relax.Function, frame: _Frame) -> Held:
         """Simulate a function whose parameters are set; its result stays held."""
@@ -447,19 +442,15 @@ class SimulatedMemory:
         self.restore(state._replace(unplanned=max(state.unplanned, left.unplanned)))
         self._end(left.counts.keys() - state.counts)
 
-    def finish(
-        self,
-    ) -> tuple[
-        tuple[MemoryStep, ...], tuple[int, ...], tuple[Storage, ...], tuple[Allocation, ...], int
-    ]:
-        """Return steps, bytes, storages, allocations, and the sum of all buffers.
+    def finish(self, function: str = "", given: int = 0) -> MemoryUse:
+        """Return the memory use of a function with so many bytes of parameters and constants.
 
         What is still held lasts to the end. Buffers that share a name, as those of one call do,
         get numbers.
         """
         self._flush()
         self._end(self._counts)
-        storages = [Storage(one.name, one.nbytes, one.start, one.stop) for one in self._storages]
+        storages = tuple(Storage(s.name, s.nbytes, s.start, s.stop) for s in self._storages)
         indices = {one: index for index, one in enumerate(self._storages)}
         shared, counted = Counter(one.name for one in self._buffers), Counter[str]()
         made = []
@@ -469,7 +460,8 @@ class SimulatedMemory:
             assert one.storage is not None
             at = indices[one.storage]
             made.append(Allocation(name, one.node, one.nbytes, one.start, one.stop, at))
-        return tuple(self._steps), tuple(self._live), tuple(storages), tuple(made), self._unplanned
+        found = tuple(self._steps), tuple(self._live), storages, tuple(made)
+        return MemoryUse(function, *found, self._unplanned, given)
 
     def _flush(self) -> None:
         """Add a step for what was allocated since the last one."""

@@ -41,6 +41,7 @@ from irviz.transforms.kernels.sample_calls import (
     with_small_sizes,
 )
 from irviz.transforms.kernels.signature import Signature, signature_of_call
+from irviz.units import beginning
 from irviz.worker.supervisor import TRIES, WorkerError
 
 # --- Compare functions with each other on sample inputs, in the worker ---------------------------
@@ -240,8 +241,7 @@ def _never_tried(obstacle: str) -> EquivalenceResult:
 
 
 def _failure_text(what: str, failure: Exception) -> str:
-    text = error_summary(failure)
-    return f"{what}: {text[:_MOST_CHARACTERS]}{'…' if len(text) > _MOST_CHARACTERS else ''}"
+    return f"{what}: {beginning(error_summary(failure), _MOST_CHARACTERS)}"
 
 
 # --- candidates ------------------------------

@@ -29,6 +29,7 @@ from irviz.transforms.export_python import (
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels import signature as signatures
 from irviz.transforms.stage import SavedAs, Transform
+from irviz.units import first_names
 
 _MOST_NAMES = 4
 _MOST_KEPT = 8
@@ -117,8 +118,7 @@ def misfit(mod: ir.IRModule, call: ir.Call, name: str) -> str:
     chosen = call_target(mod, name)
     if chosen is None:
         fitting = [k.name for k in library.kernels().values() if fits_any(k.signatures, found)]
-        some = ", ".join(map(repr, fitting[:_MOST_NAMES]))
-        some += ", …" if len(fitting) > _MOST_NAMES else ""
+        some = first_names(list(map(repr, fitting)), _MOST_NAMES)
         advice = f"of the library {some} would fit: name one of these, or" if some else "you can"
         return (
             "no function of this name is registered; "

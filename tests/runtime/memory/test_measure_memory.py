@@ -311,10 +311,10 @@ def test_what_is_let_go_behind_an_allocation_was_there_together_with_it():
     ledger.hold(second)
     ledger.release(first)
     ledger.step("two")
-    steps, live, storages, *_ = ledger.finish()
-    assert [step.name for step in steps] == ["one", "storage 2", "two"]
-    assert live == (8, 24, 16)
-    assert [(one.start, one.stop) for one in storages] == [(0, 2), (1, 3)]
+    use = ledger.finish()
+    assert [step.name for step in use.steps] == ["one", "storage 2", "two"]
+    assert use.live == (8, 24, 16)
+    assert [(one.start, one.stop) for one in use.storages] == [(0, 2), (1, 3)]
 
 
 # --- what is refused -----------------------------------------------------------------------------

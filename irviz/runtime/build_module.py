@@ -21,7 +21,7 @@ from tvm.s_tir import meta_schedule as ms
 from irviz.errors import InputError, RunError
 from irviz.ir.calls import with_callees
 from irviz.ir.function_graph import extract
-from irviz.ir.module_functions import prim_funcs, relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.ir.symbolic_shapes import nbytes
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import Node
@@ -173,7 +173,9 @@ def build_prim_funcs(mod: ir.IRModule, target: tvm.target.Target) -> Built:
 
 def _keepable(mod: ir.IRModule) -> dict[str, tirx.PrimFunc]:
     """Return the PrimFuncs that call nothing by name, and that only Relax functions call."""
-    own = prim_funcs(mod)
+    # not by `prim_funcs`, which keeps the module, and with it its constants
+    items = ((gvar.name_hint, one) for gvar, one in mod.functions.items())
+    own = {name: one for name, one in items if isinstance(one, tirx.PrimFunc)}
     texts = (text for one in mod.functions.values() for text in parts_of(one, ir.StringImm))
     named = {str(text.value) for text in texts}  # which may be names that are called
     others = with_callees(mod, [name for name, one in own.items() if not is_closed(one)])

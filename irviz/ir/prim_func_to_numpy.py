@@ -13,6 +13,7 @@ import numpy as np
 from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
+from irviz.ir.expression_labels import dim_label
 from irviz.ir.tir_statements import (
     ScopedNames,
     flatten,
@@ -462,5 +463,4 @@ def _is_float(expr: ir.Expr) -> bool:
 
 
 def _text(expr: ir.Expr) -> str:
-    lines = [line for line in str(expr).splitlines() if line and not line.startswith("#")]
-    return f"`{lines[-1]}`" if lines else type(expr).__name__
+    return f"`{dim_label(expr)}`"

@@ -119,11 +119,12 @@ def parse_sizes(text: str) -> dict[str, int]:
     return found
 
 
-def check_sizes(sizes: Mapping[str, int]) -> None:
-    """Raise InputError for a size that is not a positive integer."""
+def check_sizes(sizes: Mapping[str, int], least: int = 1) -> None:
+    """Raise InputError for a size that is not an integer of `least` or more."""
     for name, size in sizes.items():
-        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise InputError(f"the size of {name!r} is {size!r}: give an integer of 1 or more")
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < least:
+            words = f"give an integer of {least} or more"
+            raise InputError(f"the size of {name!r} is {size!r}: {words}")
 
 
 def resolve_sizes(

@@ -220,8 +220,8 @@ def _linked(function: ir.Expr, names: Mapping[str, str], numbers: list[int]) -> 
 
     changes = ((relax.ExternFunc, renamed), (ir.GenericConst, replaced))
     body = tvm_ffi.structural_map(function.body, changes)
-    first = relax.BindingBlock([binding for _, binding in asked.values()])
-    body = relax.SeqExpr([first, *body.blocks], body.body)
+    first = [relax.BindingBlock([binding for _, binding in asked.values()])] if asked else []
+    body = relax.SeqExpr([*first, *body.blocks], body.body)
     return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
 

@@ -27,6 +27,7 @@ from irviz.limits import passes_time
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
 from irviz.model.runs.memory_timeline import Allocation, MemoryStep, MemoryUse, Storage
+from irviz.runtime.argument_conversion import check_sizes
 from irviz.worker.supervisor import TRIES, WorkerError
 
 
@@ -45,11 +46,7 @@ def memory_use(
     """
     relax_function(mod, function)
     known = dict(sizes or {})
-    wrong = [name for name, size in known.items() if not isinstance(size, int) or size < 0]
-    if wrong:
-        raise InputError(
-            f"the size {wrong[0]!r} is {known[wrong[0]]!r}: give an integer that is not negative"
-        )
+    check_sizes(known, least=0)
     with run_errors("the module cannot be sent to the worker"):
         sent = cloudpickle.dumps((mod, function, known))
     try:

@@ -65,12 +65,11 @@ def callee_name(callee: ir.Expr) -> str:
 
 def with_callees(mod: ir.IRModule, names: Iterable[str]) -> dict[ir.GlobalVar, ir.BaseFunc]:
     """Return functions of a module, and all that they call, by a GlobalVar or by name."""
-    by_name = {gvar.name_hint: gvar for gvar in mod.functions}
     found: dict[ir.GlobalVar, ir.BaseFunc] = {}
     waiting = list(names)
     while waiting:
-        gvar = by_name.get(waiting.pop())
-        if gvar is not None and gvar not in found:
+        name = waiting.pop()
+        if name in mod and (gvar := mod.get_global_var(name)) not in found:
             function = found[gvar] = mod[gvar]
             kinds = (ir.GlobalVar, relax.ExternFunc)
             waiting += [callee_name(one) for kind in kinds for one in parts_of(function, kind)]

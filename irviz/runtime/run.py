@@ -15,7 +15,7 @@ from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
 from irviz.ir.calls import with_callees
-from irviz.ir.module_functions import function_named, with_functions
+from irviz.ir.module_functions import function_named
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.tir_statements import parts_of, walk_statements
@@ -199,10 +199,9 @@ def _prim_func_call(
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     key, written = f"{module_key(mod)}, {name}", written_parameters(function)
     callee = run_jobs.CalledFunction(key, name, where, written)
-    # its name is exported, and private functions stay private
-    exported = with_functions(mod, {name: function.with_attr("global_symbol", name)})
-    called = ir.IRModule(with_callees(exported, [name]))
-    return PreparedCall(callee, called, plan.argument_lists(), parameters)
+    functions = with_callees(mod, [name])  # private functions stay private
+    functions[mod.get_global_var(name)] = function.with_attr("global_symbol", name)
+    return PreparedCall(callee, ir.IRModule(functions), plan.argument_lists(), parameters)
 
 
 def gpu_threads(function: tirx.PrimFunc) -> list[str]:

@@ -208,10 +208,10 @@ def source_words(places: Iterable[tuple[str, int]]) -> str:
 def with_source_lines(mod: ir.IRModule, lines: Mapping[NodeId, tuple[str, int]]) -> ir.IRModule:
     """Return a module; the bindings of `main` were written in these files and lines."""
     function = mod["main"]
-    ids = identify(function)
+    places = {var: lines.get(node_id) for var, node_id in identify(function).items()}
 
     def written(binding: relax.VarBinding) -> relax.VarBinding:
-        found = lines.get(ids[binding.var])
+        found = places.get(binding.var)
         if found is None:
             return binding
         span = ir.Span(ir.SourceName(found[0]), found[1], found[1], 0, 0)

@@ -377,12 +377,12 @@ def plan_inputs(
     return Plan(wanted, rows, words, dims, int(seed), tuple(n for n in wanted if n in given))
 
 
-def own_inputs(function: tirx.PrimFunc, inputs: Inputs) -> Inputs:
+def own_inputs(function: ir.BaseFunc | None, inputs: Inputs) -> Inputs:
     """Return the inputs that have the names of a PrimFunc's parameters, "random" for the rest.
 
-    A single word applies to all parameters.
+    A single word applies to all parameters. Those of any other function are returned as they are.
     """
-    if isinstance(inputs, str):
+    if isinstance(inputs, str) or not isinstance(function, tirx.PrimFunc):
         return inputs
     named = inputs if isinstance(inputs, Mapping) else {}
     return {name: named.get(name, RANDOM) for name in parameter_types(function)}

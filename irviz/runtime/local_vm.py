@@ -146,10 +146,7 @@ class LocalModule:
     def timed(
         self, function: str, placed: Sequence[object], count: int = 1
     ) -> tuple[object, float]:
-        """Call a function `count` times; return its value and the seconds of one call.
-
-        Raises RunError.
-        """
+        """Call a function `count` times; return its value and a call's seconds. Raise RunError."""
         placed = self.with_cache(placed)
         value = None
         with self._running(function):

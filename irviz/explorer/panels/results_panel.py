@@ -91,18 +91,13 @@ class RunPanel(ui.Panel):
         shown = min(state.case, result.cases - 1)
         self._case.value = shown
         called = function_named(state.stage.module, state.function)
-        array = input_of_case(_own(called, state.session.call_inputs.inputs), shown)
+        array = input_of_case(own_inputs(called, state.session.call_inputs.inputs), shown)
         image = None if array is None else as_image(array)
         is_classified = image is not None or result.labels is not None
         self._outputs.value = outputs_html(result, shown, is_classified=is_classified)
         ui.show_if(self._picture, image is not None)
         if image is not None:
             self._picture.value = grey_png(image)
-
-
-def _own(called: object, inputs: Inputs) -> Inputs:
-    """Return the inputs that belong to a function."""
-    return own_inputs(called, inputs) if isinstance(called, tirx.PrimFunc) else inputs
 
 
 _GB = 10**9
@@ -331,7 +326,7 @@ class InputsPanel(ui.Panel):
     def _asked(self) -> tuple[str, ...]:
         if self.source == FILE and not self._read:
             return ()  # the file may tell them
-        inputs, names = _own(self._callee, self._inputs()), parameter_types(self._callee)
+        inputs, names = own_inputs(self._callee, self._inputs()), parameter_types(self._callee)
         told = {name for name in names if name in self._params}
         if isinstance(inputs, Mapping):
             told |= {name for name, value in inputs.items() if not _is_word(value)}
@@ -370,7 +365,7 @@ class InputsPanel(ui.Panel):
         }
 
     def _is_random(self) -> bool:
-        inputs = _own(self._callee, self._inputs())
+        inputs = own_inputs(self._callee, self._inputs())
         values = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
         return any(isinstance(value, str) and value == RANDOM for value in values)
 

@@ -175,9 +175,10 @@ def node_history(
     layers = graph_of(stages[at], function)[NodeId(node)].layers
     own = _Place(function, (NodeId(node),))
     with gc_paused():
-        steps = [*_before(own, stages[: at + 1]), *_after(own, stages[at:])]
+        until = reversed([*_back(own, stages[: at + 1])])
+        steps = (*until, *_after(own, stages[at:]))
     names = tuple(filter(None, map(layer_name, layers)))
-    return NodeHistory(NodeId(node), stages[at].id, names, tuple(steps))
+    return NodeHistory(NodeId(node), stages[at].id, names, steps)
 
 
 class _Place(NamedTuple):
@@ -187,16 +188,15 @@ class _Place(NamedTuple):
     nodes: tuple[NodeId, ...]
 
 
-def _before(place: _Place, stages: Sequence[Stage]) -> list[HistoryStep]:
-    """Return the steps from the first stage that has the nodes to the last stage."""
-    steps = []
+def _back(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
+    """Yield the steps from the last stage back to the first one that has the nodes."""
     for before, after in reversed(list(pairwise(stages))):
         diffs, function = _beside(before, after, place, is_before=True)
-        steps.append(HistoryStep(after, *place, diffs))
+        yield HistoryStep(after, *place, diffs)
         place = _Place(function, nodes_of(one.before for one in diffs))
         if not place.nodes:
-            return steps[::-1]
-    return [HistoryStep(stages[0], *place), *steps[::-1]]
+            return
+    yield HistoryStep(stages[0], *place)
 
 
 def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
@@ -224,7 +224,7 @@ def _beside(
     The nodes are followed back from the later stage, or forward from the earlier one.
     """
     name = place.function
-    if is_same_function(before, after, name):
+    if _is_same_function(before, after, name):
         return tuple(NodeDiff(ChangeKind.SAME, (node,), (node,)) for node in place.nodes), name
     found = diff_beside(before, after, name, is_before=is_before)
     if found is None:  # the function is gone, or new
@@ -236,7 +236,8 @@ def _beside(
     return tuple(diffs.values()), diff.before if is_before else diff.after
 
 
-def is_same_function(before: Stage, after: Stage, name: str) -> bool:
+@lru_cache(maxsize=256)
+def _is_same_function(before: Stage, after: Stage, name: str) -> bool:
     """Return whether the pass between two stages left a function unchanged."""
     mine, theirs = (function_named(each.module, name) for each in (before, after))
     return mine is not None and bool(mine.same_as(theirs))
@@ -314,48 +315,24 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
             code = [at for at in range(start, end) if not _is_between(texts[at - 1])]
             for at in range(start, code[-1] + 1):
                 lines[at - 1] = BlamedLine(texts[at - 1], changed, name)
-    origins = _origins(stages, function)
-    for node, (changed, name, known) in origins.items():
+    origins = {
+        node.id: next(
+            step
+            for step in _back(_Place(function, (node.id,)), stages)
+            if step.changes != (ChangeKind.SAME,)
+        )
+        for node in graph_of(stage, function).nodes
+    }
+    for node, one in origins.items():
         at = printed.lines.get((function, node), 0)
         if at and at != printed.functions.get(function):
-            lines[at - 1] = BlamedLine(texts[at - 1], changed, name, known)
+            lines[at - 1] = BlamedLine(texts[at - 1], one.stage, one.function, one.nodes[0])
     return Blame(stage, tuple(lines), {node: one.stage for node, one in origins.items()})
 
 
 def _is_between(line: str) -> bool:
     """Tell whether a line is blank, or a decorator of the next function."""
     return not line.strip() or line.lstrip().startswith("@")
-
-
-class _Origin(NamedTuple):
-    """The stage whose pass last changed a node, and the node there."""
-
-    stage: Stage
-    function: str
-    node: NodeId
-
-
-def _origins(stages: Sequence[Stage], function: str) -> dict[NodeId, _Origin]:
-    """Return the origin of each node of the last stage's function."""
-    found: dict[NodeId, _Origin] = {}
-    places: dict[NodeId, tuple[NodeId, ...]]
-    places = {node.id: (node.id,) for node in graph_of(stages[-1], function).nodes}
-    for before, after in reversed(list(pairwise(stages))):
-        if is_same_function(before, after, function):
-            continue
-        diff, by_node = diff_beside(before, after, function, is_before=True) or (None, {})
-        moved: dict[NodeId, tuple[NodeId, ...]] = {}
-        for node, nodes in places.items():
-            diffs = [one for each in nodes for one in by_node.get(each, ())]
-            if diffs and all(one.change is ChangeKind.SAME for one in diffs):
-                moved[node] = nodes_of(one.before for one in diffs)
-            else:
-                found[node] = _Origin(after, function, nodes[0])
-        places = moved
-        if diff is None:
-            break
-        function = diff.before
-    return found | {node: _Origin(stages[0], function, one[0]) for node, one in places.items()}
 
 
 def _changed_last(stages: Sequence[Stage], name: str) -> Stage:

@@ -258,10 +258,7 @@ class _Alignment:
         for block in single:
             self._match_block(block.before[0], block.after[0], block)
         for block in several:
-            if block.change is ChangeKind.SPLIT:
-                self._match_split_block(block)
-            else:
-                self._match_fused_block(block)
+            self._match_several(block)
         self._mark_inlined()
         self._match_rest()
         rows = range(len(self._before.rows)), range(len(self._after.rows))
@@ -454,28 +451,25 @@ class _Alignment:
             if not is_same:
                 self._mark(one, two, RowMark("~", "changed"))
 
-    def _match_split_block(self, diff: BlockDiff) -> None:
-        """Match a block with the last of several that it was split into.
+    def _match_several(self, diff: BlockDiff) -> None:
+        """Match a block with the last of several that it was split into or fused from.
 
         Its init statement is matched with the other one if there is only one.
         """
-        before, (*others, main) = diff.before[0], diff.after
-        head, there = self._before.head(before), [*map(self._after.head, diff.after)]
-        self._match_init(0, before, others, main)
-        self._match_block(before, main, diff)
-        self._links.append(Link((head,), tuple(there), "fused"))
-        self._before.marks[head] = RowMark(f"⊂ 1 → {len(there)}", "fused", "split")
-        self._after.marks |= dict.fromkeys(there, RowMark("⊂", "fused"))
-
-    def _match_fused_block(self, diff: BlockDiff) -> None:
-        """Match the last of several blocks with the one that they were fused to."""
-        (*others, main), after = diff.before, diff.after[0]
-        heads, there = [*map(self._before.head, diff.before)], self._after.head(after)
-        self._match_init(1, after, others, main)
-        self._match_block(main, after, diff)
-        self._links.append(Link(tuple(heads), (there,), "fused"))
-        self._before.marks |= dict.fromkeys(heads, RowMark("⊃", "fused"))
-        self._after.marks[there] = RowMark(f"⊃ {len(heads)} → 1", "fused", "fused")
+        is_split = diff.change is ChangeKind.SPLIT
+        sign, word = ("⊂", "split") if is_split else ("⊃", "fused")
+        heads = [
+            [side.head(one) for one in blocks]
+            for side, blocks in zip(self._sides, (diff.before, diff.after), strict=True)
+        ]
+        (whole,), parts = (diff.before, diff.after) if is_split else (diff.after, diff.before)
+        self._match_init(0 if is_split else 1, whole, parts[:-1], parts[-1])
+        self._match_block(diff.before[-1], diff.after[-1], diff)
+        self._links.append(Link(tuple(heads[0]), tuple(heads[1]), "fused"))
+        for side, rows in zip(self._sides, heads, strict=True):
+            count = f"{sign} {len(heads[0])} → {len(heads[1])}"
+            mark = RowMark(count, "fused", word) if len(rows) == 1 else RowMark(sign, "fused")
+            side.marks |= dict.fromkeys(rows, mark)
 
     def _match_init(self, side: int, whole: str, others: Sequence[str], main: str) -> None:
         """Match the init statement of a block on one side with a block."""

@@ -322,14 +322,13 @@ def _both(first: MatchedBy, second: MatchedBy) -> MatchedBy:
 
 def _links_along(stages: Sequence[Stage], pair: tuple[str, str]) -> NodeLinks:
     """Relate the nodes of a function step by step, because each step keeps most of them."""
-    found: Step | None = None
+    steps = []
     name = pair[0]
     for before, after in pairwise(stages):
         name_after = _matched_functions(before, after).partners[name]
-        step = _step(before, after, name, name_after)
-        found = step if found is None else compose_steps(found, step)
+        steps.append(_step(before, after, name, name_after))
         name = name_after
-    return found.links if found else _links(stages[0], stages[0], name, name)
+    return reduce(compose_steps, steps).links
 
 
 @kept_by_stage

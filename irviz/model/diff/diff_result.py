@@ -236,9 +236,7 @@ class LoopNestDiff:
     @property
     def differs(self) -> bool:
         """Whether anything differs."""
-        changes = [*(one.change for one in self.blocks), *(one.change for one in self.buffers)]
-        others = self.statements or self.parameters
-        return bool(others) or any(change is not ChangeKind.SAME for change in changes)
+        return any(self.changes)
 
     @property
     def summary(self) -> str:

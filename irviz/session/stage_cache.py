@@ -49,7 +49,6 @@ from irviz.model.matching.inlined_graph import (
     inline_calls,
     inlined_correspondence,
 )
-from irviz.model.matching.node_matching import compose
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 
@@ -151,16 +150,15 @@ def node_correspondence(
     step keeps most nodes.
     """
     stages = tree.path_between(stage_id, reference)
-    steps = []
+    found = {node.id: node.id for node in inlined_graph(stages[0], function).graph.nodes}
     for one, two in pairwise(stages):
         if two.parent != one.id:
-            steps.append(match_stages(one, two, function))
+            step = match_stages(one, two, function)
         else:  # a stage is matched with its parent, not the parent with it
-            step = match_stages(two, one, function)
-            steps.append({other: node for node, other in reversed(list(step.items()))})
-    if not steps:
-        return {node.id: node.id for node in inlined_graph(stages[0], function).graph.nodes}
-    return compose(*steps)
+            back = match_stages(two, one, function)
+            step = {other: node for node, other in reversed(list(back.items()))}
+        found = {node: step[other] for node, other in found.items() if other in step}
+    return found
 
 
 @kept_by_stage
@@ -374,13 +372,9 @@ def graph_of(stage: Stage, function: str) -> Graph:
     origins = [stage]
     while (origin := origins[-1].made_from) is not None and function in origin.module:
         origins.append(origin)
-    for one in reversed(origins[1:]):  # so that none has to wait for many others
+    for one in reversed(origins):  # so that none has to wait for many others
         _layers(one, function)
-    known = _LAYERS.setdefault(stage, {})
-    if function in known:
-        return with_layers(read, known[function])
-    known[function], graph = _find_layers(stage, function)
-    return read if graph is None else graph
+    return with_layers(read, _layers(stage, function))
 
 
 _LAYERS: WeakKeyDictionary[Stage, dict[str, LayersByNode]] = WeakKeyDictionary()
@@ -393,21 +387,20 @@ def _layers(stage: Stage, function: str) -> LayersByNode:
     """
     layers = _LAYERS.setdefault(stage, {})
     if function not in layers:
-        layers[function], _ = _find_layers(stage, function)
+        layers[function] = _find_layers(stage, function)
     return layers[function]
 
 
-def _find_layers(stage: Stage, function: str) -> tuple[LayersByNode, Graph | None]:
-    """Return the layers of a function's nodes, and its graph with these; None if it has none."""
+def _find_layers(stage: Stage, function: str) -> LayersByNode:
     try:
         known = _carried(stage, function)
         graph = with_layers(reading_of(stage, function).graph, known)
     except Exception:  # the error of that stage is reported where the stage is shown
-        return {}, None
+        return {}
     found = {**known, **{one.id: one.layers for one in graph.nodes if one.layers}}
     if stage.seconds is None:  # else it was recorded itself
         remember_layers(stage.module, {function: found})
-    return found, graph
+    return found
 
 
 def _carried(stage: Stage, function: str) -> LayersByNode:

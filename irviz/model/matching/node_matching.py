@@ -106,15 +106,6 @@ def correspondence(
     return Correspondence(found, matching.steps, lowered.joined)
 
 
-def compose(*steps: Mapping[NodeId, NodeId]) -> Mapping[NodeId, NodeId]:
-    """Compose correspondences, from the nodes of the first to the partners in the last."""
-    first, *others = steps
-    found = dict(first)
-    for step in others:
-        found = {one: step[other] for one, other in found.items() if other in step}
-    return found
-
-
 def _is_inside(graph: Graph, node: Node, owner: NodeId) -> bool:
     """Return whether a node is in the region of an inner function."""
     around = graph.regions_around(node.region)

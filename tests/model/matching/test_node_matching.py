@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from irviz.model.graph.graph import Edge, Graph, Node, NodeKind, Region, RegionKind, inlined_id
 from irviz.model.matching.inlined_graph import inline_calls, inlined_correspondence
-from irviz.model.matching.node_matching import compose, correspondence
+from irviz.model.matching.node_matching import correspondence
 
 
 def graph(text, params="x w", outputs=(), types=None):
@@ -169,11 +169,6 @@ def test_storage_of_one_size_is_not_one_storage():
     one = graph("p = alloc(); q = alloc(); r = into(x p); s = into(x q)")
     other = graph("a = alloc(); b = alloc(); c = into(x a); d = into(x b)")
     assert pairs(one, other) == {"p": "a", "q": "b", "r": "c", "s": "d"}
-
-
-def test_a_chain_of_correspondences_leads_from_the_first_to_the_last():
-    assert compose({"a": "b", "c": "d"}, {"b": "e"}) == {"a": "e"}
-    assert compose({"a": "b"}) == {"a": "b"}
 
 
 INNER = graph("r = relu(p); m = mm(r q)", "p q")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, grouped, inlined_id
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.execution_trace import Trace
@@ -184,7 +183,8 @@ def visible_node(drawn: StageView, node_id: NodeId) -> NodeId | None:
     nodes of the function that it calls.
     """
     call, is_inside, rest = node_id.partition(SEPARATOR)
-    outer = _own_node(drawn.visible, NodeId(call))
+    step = drawn.visible.tree.bound.at.get(NodeId(call))
+    outer = drawn.visible.places.get(NodeId(call) if step is None else step)
     if not is_inside or outer is None:
         return outer
     inner = drawn.inner.get(outer) if outer == call else None
@@ -216,24 +216,9 @@ def reduce_values(
     The value of a call is its function's result, so nodes in the function count only if the call
     itself has no value.
     """
-    return {
-        where: reduce([values[one] for one in nodes])
-        for where, nodes in outermost_by_visible_node(drawn, values).items()
-    }
-
-
-def outermost_by_visible_node(
-    drawn: StageView, node_ids: Iterable[NodeId]
-) -> dict[NodeId, list[NodeId]]:
-    """Group nodes as `by_visible_node` does, without the nodes inside of calls of the group."""
-    found = by_visible_node(drawn, node_ids)
-    for where, nodes in found.items():
+    found = {}
+    for where, nodes in by_visible_node(drawn, values).items():
         there = set(nodes)
-        found[where] = [one for one in nodes if there.isdisjoint(call_path(one)[:-1])]
+        outer = [one for one in nodes if there.isdisjoint(call_path(one)[:-1])]
+        found[where] = reduce([values[one] for one in outer])
     return found
-
-
-def _own_node(shown: VisibleGraph, node_id: NodeId) -> NodeId | None:
-    """Return the drawn node for a node of the function itself."""
-    step = shown.tree.bound.at.get(node_id)
-    return shown.places.get(node_id if step is None else step)

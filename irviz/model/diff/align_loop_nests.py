@@ -60,14 +60,6 @@ class Row(NamedTuple):
     name: str = ""
 
 
-def _listing(nest: LoopNest, with_extents: Collection[str]) -> list[Row]:
-    """Return the rows of a loop nest, in the order of the text."""
-    rows = [Row(RowKind.PARAMETER, f"param {one}", 0, one.name) for one in nest.parameters]
-    rows += [Row(RowKind.BUFFER, f"buffer {one}", 0, one.name) for one in nest.temporaries]
-    rows += _rows(nest.body, 0, "", with_extents)
-    return rows
-
-
 def loop_text(loop: Loop) -> str:
     """Return a loop in one line, such as `for i in 128 · parallel`."""
     start = "" if loop.start == "0" else f" from {loop.start}"
@@ -169,7 +161,12 @@ class Side:
     """
 
     def __init__(self, nest: LoopNest | None, with_extents: Collection[str] = ()) -> None:
-        self.rows: Sequence[Row] = _listing(nest, with_extents) if nest else []
+        self.rows: list[Row] = []
+        if nest:
+            params, buffers = nest.parameters, nest.temporaries
+            self.rows += [Row(RowKind.PARAMETER, f"param {one}", 0, one.name) for one in params]
+            self.rows += [Row(RowKind.BUFFER, f"buffer {one}", 0, one.name) for one in buffers]
+            self.rows += _rows(nest.body, 0, "", with_extents)
         self.marks: dict[int, RowMark] = {}
         self.partners: dict[int, int] = {}
         self.places = {(row.kind, row.node, row.name): at for at, row in enumerate(self.rows)}
@@ -193,6 +190,11 @@ class Side:
     def head(self, block: str) -> int:
         """Return the row of a block's name and axes."""
         return self.places[RowKind.BLOCK, block, ""]
+
+    def row(self, kinds: Iterable[RowKind], node: str) -> int | None:
+        """Return the row of a node that is of one of these kinds, None if there is none."""
+        found = (self.places.get((kind, node, "")) for kind in kinds)
+        return next((at for at in found if at is not None), None)
 
     def readers(self, buffers: Collection[str]) -> list[str]:
         """Return the names of the blocks that read buffers."""
@@ -283,13 +285,8 @@ class _Alignment:
     def _match_buffers(self) -> None:
         kinds = (RowKind.PARAMETER, RowKind.BUFFER)
         for buffer in self._diff.buffers:
-            one, two = (
-                next(
-                    (at for kind in kinds if (at := each.places.get((kind, name, ""))) is not None),
-                    None,
-                )
-                for each, name in zip(self._sides, (buffer.before, buffer.after), strict=True)
-            )
+            one = self._before.row(kinds, buffer.before)
+            two = self._after.row(kinds, buffer.after)
             if one is not None and two is not None and self._pair(one, two) and buffer.differences:
                 word = ", ".join(each.aspect.value for each in buffer.differences)
                 self._mark(one, two, RowMark("~", "changed", word))
@@ -507,14 +504,10 @@ class _Alignment:
 
     def _match_rest(self) -> None:
         """Match the rows outside of blocks; match buffers by text, as several may have one name."""
-        for pair, is_same in self._diff.lines.pairs.items():
-            one, two = (
-                next(
-                    at for kind in _INSIDE if (at := each.places.get((kind, node, ""))) is not None
-                )
-                for each, node in zip(self._sides, pair, strict=True)
-            )
-            self._match_lines(one, two, is_same=is_same)
+        for (before, after), is_same in self._diff.lines.pairs.items():
+            one, two = self._before.row(_INSIDE, before), self._after.row(_INSIDE, after)
+            if one is not None and two is not None:
+                self._match_lines(one, two, is_same=is_same)
         rows = [
             [at for at, row in enumerate(side.rows) if row.kind is RowKind.BUFFER]
             for side in self._sides

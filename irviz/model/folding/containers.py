@@ -110,7 +110,6 @@ class _Builder:
     def __init__(self, bound: BoundNodes, *, is_small: bool, folds_calls: bool) -> None:
         self.bound, self.is_small, self.folds_calls = bound, is_small, folds_calls
         self._ids: set[str] = set(bound.graph.index)
-        self._paths: dict[int, tuple[int, ...]] = {}
         self._codes: dict[str, tuple[int, int]] = {}
         self.layers = [] if is_small else _step_layers(bound)
         self.is_lowered = any(node.callee in BUFFERS for node in bound.nodes)
@@ -365,14 +364,10 @@ class _Builder:
 
     def _path(self, region: int | None) -> tuple[int, ...]:
         """Return a region and the regions around it, without binding blocks."""
-        if region is None:
-            return ()
-        if region not in self._paths:
-            found = self.bound.graph.regions[region]
-            around = self._path(found.parent)
-            is_container = found.kind is not RegionKind.BINDING_BLOCK
-            self._paths[region] = (*around, region) if is_container else around
-        return self._paths[region]
+        regions = self.bound.graph.regions
+        around = self.bound.graph.regions_around(region)
+        found = [one for one in around if regions[one].kind is not RegionKind.BINDING_BLOCK]
+        return tuple(reversed(found))
 
     def _code(self, unit: Unit) -> tuple[int, int]:
         """Return a unit's code, and one that is also equal for similar calls."""

@@ -31,7 +31,7 @@ from irviz.model.graph.graph import (
     TypeParts,
     grouped,
 )
-from irviz.model.graph.memory_accesses import MemoryAccess, Mode, Place, Root
+from irviz.model.graph.memory_accesses import CONFLICTS, MemoryAccess, Mode, Place, Root
 from irviz.model.matching.alignment import FunctionFingerprint, longest_increasing
 
 _SINGLE = (ChangeKind.SAME, ChangeKind.CHANGED, ChangeKind.MOVED)
@@ -184,12 +184,10 @@ def _group_diff(
     parts: Mapping[NodeId, Sequence[Part]],
 ) -> NodeDiff:
     one, two = group.before, group.after
-    is_fused, is_inlined = False, False
-    if links.calls_after or links.calls_before:
-        is_fused = bool(links.calls_after.intersection(two))
-        opened = links.calls_before.intersection(one)
-        is_inlined = any(comparison.before[each].kind is NodeKind.CALL_FUNCTION for each in opened)
-    inside = tuple(part for each in two for part in parts.get(each, ())) if parts else ()
+    is_fused = bool(links.calls_after.intersection(two))
+    opened = links.calls_before.intersection(one)
+    is_inlined = any(comparison.before[each].kind is NodeKind.CALL_FUNCTION for each in opened)
+    inside = tuple(part for each in two for part in parts.get(each, ()))
     if len(one) == len(two) == 1 and is_fused is is_inlined:
         differences = comparison.differences(one[0], two[0])
         change = ChangeKind.CHANGED if differences else ChangeKind.SAME
@@ -278,13 +276,6 @@ def _block_name(node: Node, graph: Graph) -> str:
 
 Accesses: TypeAlias = Mapping[Root, Sequence[MemoryAccess]]
 
-_EARLIER: Mapping[Mode, Sequence[Mode]] = {
-    Mode.USE: (Mode.FREE,),
-    Mode.READ: (Mode.WRITE, Mode.FREE),
-    Mode.WRITE: (Mode.READ, Mode.WRITE, Mode.FREE),
-    Mode.FREE: tuple(Mode),
-}
-"""What conflicts with each mode."""
 _VERBS = {Mode.USE: "uses", Mode.READ: "reads", Mode.WRITE: "writes", Mode.FREE: "frees"}
 
 
@@ -300,7 +291,7 @@ def ranks(accesses: Accesses) -> Mapping[NodeId, tuple[tuple[Mode, int], ...]]:
             number = 0
             for other, count in counts.items():
                 if other == place or place.overlaps(other):
-                    number += sum([count[one] for one in _EARLIER[mode]])
+                    number += sum([count[one] for one in CONFLICTS[mode]])
             found.setdefault(node, []).append((mode, number))
             counts.setdefault(place, dict.fromkeys(Mode, 0))[mode] += 1
     return {node: tuple(sorted(numbers)) for node, numbers in found.items()}
@@ -316,8 +307,6 @@ def moved_nodes(
 
     `partners` are the nodes before by those after.
     """
-    if not any(accesses):
-        return {}
     back = {one: two for two, one in partners.items()}
     there = {one: after.index[two] for one, two in back.items()}
     here = {two: before.index[one] for two, one in partners.items()}
@@ -434,7 +423,7 @@ class NodeComparison:
             is_equal = self.renaming.is_equal
             found += attribute_differences(one.attributes, two.attributes, is_equal=is_equal)
         if self.renaming.knows_names or not self.is_same_type(one, two):
-            found += self._type(one, two)
+            found += self.type_differences(self.type_parts(one), self.type_parts(two))
         if one.is_pure != two.is_pure:
             found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
         return tuple(found)
@@ -502,9 +491,6 @@ class NodeComparison:
         if type_ == FUNCTION_NAME:
             return self.functions.get(before, before) == after
         return self.renaming.is_equal(before, after)
-
-    def _type(self, one: Node, two: Node) -> tuple[Difference, ...]:
-        return self.type_differences(self.type_parts(one), self.type_parts(two))
 
     def type_differences(self, was: TypeParts, now: TypeParts) -> tuple[Difference, ...]:
         """Return the differences between two types, apart from names of sizes."""

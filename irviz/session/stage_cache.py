@@ -176,10 +176,6 @@ def known_pairs(
     """Match nodes of two functions of two stages by variable, tensor, or position in a layer."""
     mine, theirs = reading_of(stage, function), reading_of(reference, other)
     constants = shared_constants(mine.constants, theirs.constants)
-    if mine.calls or theirs.calls:  # variables move in and out of functions
-        return {**constants, **shared_vars(stage, reference, function, other)}
-    places = theirs.variables
-    found = {one: places[var] for var, one in mine.variables.items() if var in places}
     at = {
         position: node
         for node, position in reference.positions.items()
@@ -190,7 +186,7 @@ def known_pairs(
         for one, position in stage.positions.items()
         if position in at and one in mine.graph.index
     }
-    return {**positions, **constants, **found}
+    return {**positions, **constants, **shared_vars(stage, reference, function, other)}
 
 
 def shared_vars(

@@ -186,21 +186,12 @@ def _canonical_reading(
 ) -> DiffSide:
     """Return a function to be matched, with the callees that are examined."""
     others = {name: other for name, other in reading.others.items() if name not in matched}
-    graphs = {
-        name: _canonical_graph(without_names(each, sizes, reading.names), matched)
-        for name, each in {**others, reading.graph.function: reading.graph}.items()
-    }
+    graphs = {}
+    for name, graph in {**others, reading.graph.function: reading.graph}.items():
+        plain = without_names(graph, sizes, reading.names)
+        plain = plain.with_nodes([_canonical(node, matched) for node in plain.nodes])
+        graphs[name] = with_contents(plain)
     return replace(reading, graph=graphs[reading.graph.function], others=graphs)
-
-
-def _canonical_graph(graph: Graph, matched: Mapping[str, int]) -> Graph:
-    if any(
-        (node.kind in _MATCHED_CALLS and node.callee in matched)
-        or (node.literal_types and FUNCTION_NAME in node.literal_types)
-        for node in graph.nodes
-    ):
-        graph = graph.with_nodes([_canonical(node, matched) for node in graph.nodes])
-    return with_contents(graph)
 
 
 def _canonical(node: Node, matched: Mapping[str, int]) -> Node:

@@ -73,10 +73,6 @@ class Alignment(Generic[Key, Evidence]):
         for key in after:
             if key in seen or key not in self.back:
                 continue
-            one, *more = self.back[key]
-            if not more and len(self.there[one]) == 1:
-                yield (one,), (key,)
-                continue
             mine: dict[Key, None] = {}
             theirs: dict[Key, None] = {key: None}
             waiting = [key]

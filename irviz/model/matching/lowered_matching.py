@@ -139,12 +139,8 @@ class LoweredSide:
 
     def is_free(self, node_id: NodeId) -> bool:
         """Return whether neither a node nor the value that it writes is matched."""
-        if node_id in self.partners or node_id in self.members:
-            return False
         names = self.origins.names(node_id)
-        return len(names) == 1 or not any(
-            one in self.partners or one in self.members for one in names
-        )
+        return not any(one in self.partners or one in self.members for one in names)
 
     def same_representation(self, theirs: LoweredSide, node: Node) -> NodeId | None:
         """Return a free cast, transposition or copy of the same elements to the same type."""

@@ -96,8 +96,9 @@ def correspondence(
         matching.backwards,
         matching.in_other_scopes,
     )
+    most = min(len(graph.nodes), len(reference.nodes))
     for step in steps:
-        if not matching.is_complete:
+        if len(side.partners) < most:
             step()
     matching.exchange()
     lowered.join()
@@ -173,12 +174,6 @@ class _Matching:
         self.side, self.other = side, other
         self.alike: dict[object, dict[NodeId, None]] = {}
         self.steps: dict[NodeId, MatchedBy] = {}
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all nodes of one of the graphs are matched."""
-        sizes = len(self.side.graph.nodes), len(self.other.graph.nodes)
-        return len(self.side.partners) == min(sizes)
 
     def pair(self, node_id: NodeId, other: NodeId, by: MatchedBy) -> None:
         """Match two nodes, unless one of them is matched already."""
@@ -273,10 +268,8 @@ class _Matching:
 
     def backwards(self) -> None:
         """Match operands at equal positions of corresponding nodes, from the outputs backwards."""
-        leaving = self.side.graph.leaving
-        users = {edge.target for node in self.side.free() for edge in leaving.get(node.id, ())}
-        for node in reversed(self.side.graph.nodes) if users else ():
-            partner = self.side.partners.get(node.id) if node.id in users else None
+        for node in reversed(self.side.graph.nodes):
+            partner = self.side.partners.get(node.id)
             if partner is None or node.is_input:
                 continue
             mine, theirs = self.side.entering(node.id), self.other.entering(partner)

@@ -426,6 +426,11 @@ class Access(NamedTuple):
     has_effect: bool = False
     span: tuple[float, float] | None = None
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether other nodes can tell when it is run."""
+        return self.writes != () or self.frees != () or self.has_effect
+
 
 VIEW = Access(reads=(), shares=(0,))
 """The value is the first argument, or another view of its memory."""

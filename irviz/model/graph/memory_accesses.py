@@ -97,11 +97,14 @@ class MemoryEffects:
 
     def __init__(self, graphs: Mapping[str, Graph]) -> None:
         self._graphs = graphs
+        self._ordered: dict[str, bool] = {}
         self._analysed: dict[str, _Analysis | None] = {}
         self._accesses: dict[str, Access] = {}
 
     def accesses(self, function: str) -> Mapping[Root, Sequence[MemoryAccess]]:
         """Return the accesses to all memory that is written or freed, in the order of the text."""
+        if not self._is_ordered(function):
+            return {}
         found = self._analysis(function)
         return {} if found is None else found.ordered()
 
@@ -115,6 +118,20 @@ class MemoryEffects:
                 return PURE_UNKNOWN if node.is_pure else UNKNOWN
             self._accesses[node.callee] = found.summary(None, self._graphs[node.callee].outputs)
         return self._accesses[node.callee]
+
+    def _is_ordered(self, function: str) -> bool:
+        """Return whether the order of any two accesses of a function matters."""
+        if function not in self._graphs:
+            return False
+        if function not in self._ordered:
+            self._ordered[function] = False  # it may call itself
+            self._ordered[function] = any(
+                node.access.is_ordered
+                if node.access is not None
+                else node.kind is NodeKind.CALL_FUNCTION and self._is_ordered(node.callee)
+                for node in self._graphs[function].nodes
+            )
+        return self._ordered[function]
 
     def _analysis(self, function: str) -> _Analysis | None:
         if function not in self._analysed:

@@ -1,4 +1,4 @@
-# ruff: noqa: ARG002, N802
+# ruff: noqa: N802, N815
 """Resolve names in a text to full names, and spell full names with the text's imports."""
 
 from __future__ import annotations
@@ -118,17 +118,15 @@ class DottedNames:
             if isinstance(node.value.evaluated_value, str)
         }
 
-    def spelled(self, meaning: str, base: cst.BaseExpression | None = None) -> cst.BaseExpression:
+    def spelled(self, meaning: str, base: cst.BaseExpression) -> cst.BaseExpression:
         """Return a full name as an expression of this text.
 
         It starts with the first name of `base` if it can, or else with a module, which is added
         to `new_imports` if the text does not import it.
         """
-        if base is not None:
-            first, root = parts(base)[0], self.root(base)
-            origin = _short(moved(root))
-            if meaning.startswith(f"{origin}."):
-                return cst.parse_expression(f"{first}{meaning.removeprefix(origin)}")
+        origin = _short(moved(self.root(base)))
+        if meaning.startswith(f"{origin}."):
+            return cst.parse_expression(f"{parts(base)[0]}{meaning.removeprefix(origin)}")
         head, _, rest = meaning.partition(".")
         if head in SHORT.values():
             return cst.parse_expression(f"{self.alias(head)}.{rest}")
@@ -278,23 +276,12 @@ class LinearScopeProvider(metadata.ScopeProvider):
 class _ScopeVisitor(ScopeVisitor):
     """Records assignments; what libcst does for types and uses is left out."""
 
-    def visit_Call(self, node: cst.Call) -> bool:
-        return True
-
-    def leave_Call(self, original_node: cst.Call) -> None:
-        pass
-
-    def visit_Subscript(self, node: cst.Subscript) -> bool:
-        return True
-
-    def leave_Subscript(self, original_node: cst.Subscript) -> None:
-        pass
-
-    def visit_SimpleString(self, node: cst.SimpleString) -> bool:
-        return False
-
-    def visit_ConcatenatedString(self, node: cst.ConcatenatedString) -> bool:
-        return True
+    visit_Call = cst.CSTVisitor.visit_Call
+    leave_Call = cst.CSTVisitor.leave_Call
+    visit_Subscript = cst.CSTVisitor.visit_Subscript
+    leave_Subscript = cst.CSTVisitor.leave_Subscript
+    visit_SimpleString = cst.CSTVisitor.visit_SimpleString
+    visit_ConcatenatedString = cst.CSTVisitor.visit_ConcatenatedString
 
     def visit_Name(self, node: cst.Name) -> None:
         context = self.provider.get_metadata(metadata.ExpressionContextProvider, node, None)

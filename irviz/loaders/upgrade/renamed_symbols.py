@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 import libcst as cst
-from libcst import matchers as m
 from libcst.helpers import get_full_name_for_node
 
 # TVMScript's dialects have these short names here, whatever a script imports them as.
@@ -353,7 +352,8 @@ def with_imports(module: cst.Module, new: Collection[str]) -> cst.Module:
     if dialects:
         names = ", ".join(f"{_DIALECTS[short]} as {short}" for short in dialects)
         text.append(f"from tvm.script import {names}")
-    place = _insertion_index(body)
+    places = (index for index, line in enumerate(body, 1) if _imports_tvm(line))
+    place = next(places, _head_length(body))
     for statement in reversed(text):
         line = cst.parse_statement(statement)
         if place < len(body) and not (place and _imports_tvm(body[place - 1])):
@@ -383,8 +383,10 @@ def _extended(line: Statement, shorts: Sequence[str]) -> Statement:
 
 def _is_from(line: cst.CSTNode, module: str) -> bool:
     """Tell whether a line imports names from a module, and nothing else."""
-    one_import = m.SimpleStatementLine([m.ImportFrom(names=[m.ZeroOrMore()])])
-    return m.matches(line, one_import) and _imported(line) == [module]
+    match line:
+        case cst.SimpleStatementLine(body=[cst.ImportFrom(names=[*_])]):
+            return _imported(line) == [module]
+    return False
 
 
 def _imported(line: cst.CSTNode) -> list[str]:
@@ -402,31 +404,20 @@ def _imports_tvm(line: cst.CSTNode) -> bool:
     return any(name.partition(".")[0] == "tvm" for name in _imported(line))
 
 
-def _insertion_index(body: Sequence[cst.CSTNode]) -> int:
-    for index, line in enumerate(body):
-        if _imports_tvm(line):
-            return index + 1
-    place = 0
-    while place < len(body) and (
-        (place == 0 and _is_docstring(body[0])) or _is_from(body[place], "__future__")
-    ):
-        place += 1
-    return place
-
-
-def _is_docstring(line: cst.CSTNode) -> bool:
-    string = m.SimpleString() | m.ConcatenatedString()
-    return m.matches(line, m.SimpleStatementLine([m.Expr(string), m.ZeroOrMore()]))
+def _head_length(body: Sequence[cst.CSTNode]) -> int:
+    """Return how many lines are the docstring and the imports from the future below it."""
+    match body:
+        case [cst.SimpleStatementLine(body=[cst.Expr(value=text), *_]), *_]:
+            length = int(isinstance(text, cst.SimpleString | cst.ConcatenatedString))
+        case _:
+            length = 0
+    while length < len(body) and _is_from(body[length], "__future__"):
+        length += 1
+    return length
 
 
 def future_first(module: cst.Module) -> cst.Module:
     """Return a module whose `from __future__` imports come first, as Python requires."""
-    body = list(module.body)
-    start = 1 if body and _is_docstring(body[0]) else 0
-    while start < len(body) and _is_from(body[start], "__future__"):
-        start += 1
-    late = [line for line in body[start:] if _is_from(line, "__future__")]
-    if not late:
-        return module
-    rest = [line for line in body[start:] if not _is_from(line, "__future__")]
-    return module.with_changes(body=[*body[:start], *late, *rest])
+    head = _head_length(module.body)
+    rest = sorted(module.body[head:], key=lambda line: not _is_from(line, "__future__"))
+    return module.with_changes(body=[*module.body[:head], *rest])

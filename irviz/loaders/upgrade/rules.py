@@ -166,15 +166,14 @@ def rewrite_prim_func_call(node: cst.Call, meaning: str, function: Function) -> 
         func = node.func.with_changes(attr=cst.Name("sblock_alloc_buffer"))
         return node.with_changes(func=func)
     if meaning == "T.match_buffer":
-        return node.with_changes(args=[_alignment(arg) for arg in node.args])
+        args = [
+            arg.with_changes(value=cst.Integer("64"))  # all memory was aligned by 128 once
+            if keyword(arg) == "align" and arg.value.deep_equals(cst.Integer("128"))
+            else arg
+            for arg in node.args
+        ]
+        return node.with_changes(args=args)
     return _func_attr(node) if meaning == "T.func_attr" else node
-
-
-def _alignment(arg: cst.Arg) -> cst.Arg:
-    """Return `align=128`, by which all memory was aligned once, as today's 64."""
-    if keyword(arg) == "align" and arg.value.deep_equals(cst.Integer("128")):
-        return arg.with_changes(value=cst.Integer("64"))
-    return arg
 
 
 def _func_attr(node: cst.Call) -> cst.Call:

@@ -17,7 +17,14 @@ from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
-from irviz.loaders.tvmscript.source_text import RESERVED, SourceText, TextScope, dotted, is_private
+from irviz.loaders.tvmscript.source_text import (
+    RESERVED,
+    SourceText,
+    TextScope,
+    callee_name,
+    dotted,
+    is_private,
+)
 from irviz.loaders.tvmscript.syntax_tree import (
     Definition,
     definitions,
@@ -151,9 +158,9 @@ def _check_module(node: ast.ClassDef, scope: TextScope) -> None:
                 pass
             case ast.Expr(value=ast.Call(func=function) as call) if dotted(function)[0] == "I":
                 check_expression(call, scope)
-            case ast.Assign(targets=[ast.Name()], value=ast.Call(func=function) as call) if dotted(
-                function
-            ) == ("R", "ExternFunc"):
+            case ast.Assign(targets=[ast.Name()], value=ast.Call() as call) if (
+                callee_name(call) == "R.ExternFunc"
+            ):
                 check_expression(call, scope.having(allows_strings=True))
             case _:
                 raise scope.text.refused(
@@ -287,7 +294,7 @@ def check_decorator(
     if len(node.decorator_list) != 1:
         raise scope.text.refused(node, f"{node.name} needs one decorator: {listed}")
     (decorator,) = node.decorator_list
-    name = _callee_name(decorator)
+    name = callee_name(decorator)
     if name not in wanted:
         raise scope.text.refused(decorator, f"this decorator is refused: write {listed}")
     if isinstance(decorator, ast.Call):
@@ -376,7 +383,7 @@ def _refuse_type(node: ast.expr, scope: TextScope) -> None:
     match node:
         case ast.Attribute() if dotted(node)[0] in allowed.FUNCTIONS:
             raise scope.text.refused(node, "a type in a variable is refused: write it in full")
-        case ast.Call() if _callee_name(node) in _TYPES:
+        case ast.Call() if callee_name(node) in _TYPES:
             raise scope.text.refused(node, "a type in a variable is refused: write it in full")
         case ast.List() | ast.ListComp() | ast.Dict():
             raise scope.text.refused(node, "a list in a variable is refused: write a tuple")
@@ -463,19 +470,15 @@ def _with(node: ast.With, scope: TextScope) -> list[str]:
 
 def _output_names(node: ast.With) -> list[str]:
     """Return the variables that R.output makes visible after a dataflow block."""
-    if all(_callee_name(item.context_expr) != "R.dataflow" for item in node.items):
+    if all(callee_name(item.context_expr) != "R.dataflow" for item in node.items):
         return []
     calls = [
         statement.value
         for statement in node.body
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
     ]
-    outputs = [one for call in calls if _callee_name(call) == "R.output" for one in call.args]
+    outputs = [one for call in calls if callee_name(call) == "R.output" for one in call.args]
     return [one.id for one in outputs if isinstance(one, ast.Name)]
-
-
-def _callee_name(node: ast.expr) -> str:
-    return ".".join(dotted(node.func if isinstance(node, ast.Call) else node))
 
 
 def _assert(node: ast.Assert, scope: TextScope) -> None:

@@ -30,7 +30,9 @@ def audit_text(text: SourceText) -> None:
             case ast.Name(id=name) if is_private(name):
                 raise text.refused(node, f"the name {name} is refused: it begins with underscores")
             case ast.Attribute(attr=name) if (
-                name.startswith("_") and not text.is_function(node) and not _is_called(node)
+                name.startswith("_")
+                and not text.is_function(node)
+                and not allowed.may_call(*dotted(node))
             ):
                 raise text.refused(node, f"{name} is refused: it is private")
             case ast.Attribute() if id(node) not in inner:
@@ -92,12 +94,6 @@ def _check_dotted(node: ast.Attribute, text: SourceText) -> None:
     )
     if not is_known:
         raise text.refused(node, allowed.refusal_reason(root, path))
-
-
-def _is_called(node: ast.Attribute) -> bool:
-    """Tell whether a node is the full name of a function that a text may call."""
-    root, path = dotted(node)
-    return root in allowed.FUNCTIONS and allowed.may_call(root, path)
 
 
 def _check_method(node: ast.Attribute, text: SourceText) -> None:

@@ -323,7 +323,8 @@ _WHY = {
 
 def may_call(root: str, path: str) -> bool:
     """Tell whether a text may call `path` of a dialect, such as "nn.relu" of "R"."""
-    return path in FUNCTIONS[root] or _is_dtype(root, path) or (root == "T" and is_ptx(path))
+    known = FUNCTIONS.get(root, ())
+    return path in known or _is_dtype(root, path) or (root == "T" and is_ptx(path))
 
 
 def may_reference(root: str, path: str) -> bool:
@@ -432,10 +433,7 @@ class _FullNames(ast.NodeTransformer):
         """Return the full name of an imported name."""
         if node.id not in self._imported:
             return node
-        root, *path = self._imported[node.id].split(".")
-        full: ast.expr = ast.Name(root, node.ctx)
-        for name in path:
-            full = ast.Attribute(full, name, node.ctx)
+        full = ast.parse(self._imported[node.id], mode="eval").body
         for part in ast.walk(full):
             ast.copy_location(part, node)
         return full

@@ -70,15 +70,21 @@ def _module(admitted: AdmittedText, definition: Definition) -> ir.IRModule:
     text = admitted.only(definition)
     try:
         with captured_stderr():
-            mod = _parse(text, definition, admitted.imported)
-            check_written_size(json.loads(tvm.ir.save_json(mod)))
-            draw_all(mod)
+            found = parse_admitted(
+                text, admitted.imported, check_well_formed=definition.check_well_formed
+            )
+            if isinstance(found, tirx.PrimFunc | relax.Function):
+                found = ir.IRModule({ir.GlobalVar(definition.name): found})
+            if not isinstance(found, ir.IRModule):
+                raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")
+            check_written_size(json.loads(tvm.ir.save_json(found)))
+            draw_all(found)
     except (MemoryError, FileError):
         raise
     except Exception as failure:  # TVM's parser raises errors of any class
         words = str(failure).strip() or type(failure).__name__
         raise LoadError(_explanation(words, admitted.name, definition.name)) from None
-    return mod
+    return found
 
 
 def _explanation(failure: str, text: str, definition: str) -> str:
@@ -89,15 +95,6 @@ def _explanation(failure: str, text: str, definition: str) -> str:
         advice = _SAVE_INSTEAD if _DEFINED_TWICE in words else ""
         return f"{text}, {place}: TVM does not read this: {words}{advice}"
     return f"{text}: TVM does not read {definition!r}: {' '.join(failure.split())[:500]}"
-
-
-def _parse(text: str, definition: Definition, imported: Mapping[str, str]) -> ir.IRModule:
-    found = parse_admitted(text, imported, check_well_formed=definition.check_well_formed)
-    if isinstance(found, ir.IRModule):
-        return found
-    if isinstance(found, tirx.PrimFunc | relax.Function):
-        return ir.IRModule({ir.GlobalVar(definition.name): found})
-    raise LoadError(f"it holds a {type(found).__name__}, not an IRModule")
 
 
 # --- Run TVM's TVMScript parser without Python's builtins and without starting programs ----------

@@ -221,6 +221,11 @@ def dotted(node: ast.expr) -> tuple[str, str]:
     return (node.id if isinstance(node, ast.Name) else ""), ".".join(reversed(parts))
 
 
+def callee_name(node: ast.expr) -> str:
+    """Return the full name of what a call or a decorator calls, such as "T.prim_func"."""
+    return ".".join(dotted(node.func if isinstance(node, ast.Call) else node))
+
+
 def ptx_instruction(node: ast.Subscript) -> str | None:
     """Return the instruction in `T.ptx["ld.global.b32"]`, and None for another index."""
     match node.slice:
@@ -261,7 +266,8 @@ def _tuples(tree: ast.Module) -> frozenset[str]:
     assignments = [
         node
         for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef) and _is_prim_func(function)
+        if isinstance(function, ast.FunctionDef)
+        and "T.prim_func" in map(callee_name, function.decorator_list)
         for node in ast.walk(function)
         if isinstance(node, ast.Assign)
     ]
@@ -281,11 +287,6 @@ def _parts(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.e
                 yield from _parts([name], one)
         case _:
             yield from ((target, value) for target in targets)
-
-
-def _is_prim_func(node: ast.FunctionDef) -> bool:
-    callees = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return any(dotted(one) == ("T", "prim_func") for one in callees)
 
 
 def _may_be_tuple(node: ast.expr, tuples: Set[str]) -> bool:

@@ -141,17 +141,11 @@ def from_safetensors(content: bytes) -> dict[str, NDArray[Any]]:
         )
     with file_errors("is damaged, cut short or not a .safetensors file", _ADVICE):
         entries = deserialize(content)  # type: ignore[no-untyped-call]
-        _check_header(content)
+        header = json.loads(content[_LENGTH : _LENGTH + length], object_pairs_hook=unique_keys)
+        for name, entry in header.items():
+            if name != _METADATA and entry.keys() != _FIELDS:
+                raise ValueError(f"unknown field in {brief(name)}: {brief(entry)}")
         return {name: _array(name, entry) for name, entry in entries}
-
-
-def _check_header(content: bytes) -> None:
-    length = int.from_bytes(content[:_LENGTH], "little")
-    header = json.loads(content[_LENGTH : _LENGTH + length], object_pairs_hook=unique_keys)
-    header.pop(_METADATA, None)
-    for name, entry in header.items():
-        if entry.keys() != _FIELDS:
-            raise ValueError(f"unknown field in {brief(name)}: {brief(entry)}")
 
 
 def _array(name: str, entry: Mapping[str, Any]) -> NDArray[Any]:

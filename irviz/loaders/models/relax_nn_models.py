@@ -35,21 +35,17 @@ def from_nn(model: nn.Module, inputs: Any) -> Loaded:
     if inputs is None:
         raise LoadError(f"{type(model).__name__} has no sizes of its own: {_SPEC}")
     if isinstance(inputs, spec.ModuleSpec):
-        return _exported(model, inputs, inputs.method_names[0], {})
-    methods = _methods(model, inputs)
-    specs = {
-        method: {
-            name: value if name == _MODES else _spec(name, value)
-            for name, value in parameters.items()
+        specs, method, parameters = inputs, inputs.method_names[0], dict[str, Any]()
+    else:
+        methods = _methods(model, inputs)
+        specs = {
+            method: {
+                name: value if name == _MODES else _spec(name, value)
+                for name, value in parameters.items()
+            }
+            for method, parameters in methods.items()
         }
-        for method, parameters in methods.items()
-    }
-    method, parameters = next(iter(methods.items()))
-    return _exported(model, specs, method, parameters)
-
-
-def _exported(model: nn.Module, specs: Any, method: str, parameters: Mapping[str, Any]) -> Loaded:
-    """Return the exported model, with the arrays passed for its first method."""
+        method, parameters = next(iter(methods.items()))
     try:
         mod, weights = model.export_tvm(specs, allow_extern=True)[:2]
     except Exception as failure:  # the model's own code raises anything

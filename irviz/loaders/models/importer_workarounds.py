@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,38 +23,26 @@ class Trap:
 
 def mend(module: ir.IRModule) -> tuple[ir.IRModule, tuple[str, ...]]:
     """Replace the calls of known traps; return the module and what was replaced, in words."""
-    found: dict[str, int] = {}
-
-    def look(expr: relax.Expr) -> None:
-        trap = _trap_of(expr)
-        if trap is not None:
-            found[trap.words] = found.get(trap.words, 0) + 1
-
-    functions = relax_functions(module)
-    for function in functions.values():
-        relax.analysis.post_order_visit(function, look)
-    if not found:
-        return module, ()
     mender = _Mender(module)
-    for name, function in functions.items():
+    for name, function in relax_functions(module).items():
         mender.builder_.update_func(module.get_global_var(name), mender.visit_expr(function))
-    return mender.builder_.get(), tuple(
-        f"TVM imported {count}× {words}" for words, count in found.items()
-    )
+    words = tuple(f"TVM imported {count}× {words}" for words, count in mender.found.items())
+    return (mender.builder_.get() if words else module), words
 
 
 @relax.expr_functor.mutator
 class _Mender(relax.PyExprMutator):  # type: ignore[misc] # TVM has no types
+    def __init__(self, module: ir.IRModule) -> None:
+        super().__init__(module)
+        self.found: Counter[str] = Counter()
+
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         visited = self.visit_expr_post_order(call)
-        trap = _trap_of(visited)
-        return visited if trap is None else self.builder_.normalize(trap.mended(visited))
-
-
-def _trap_of(expr: relax.Expr) -> Trap | None:
-    if not isinstance(expr, relax.Call):
-        return None
-    return next((trap for trap in _TRAPS if trap.applies(expr)), None)
+        trap = next((trap for trap in _TRAPS if trap.applies(visited)), None)
+        if trap is None:
+            return visited
+        self.found[trap.words] += 1
+        return self.builder_.normalize(trap.mended(visited))
 
 
 def _calls(call: relax.Call, *names: str) -> bool:

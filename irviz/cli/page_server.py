@@ -542,13 +542,13 @@ def explorer_of_page(session: Session, pages: Pages) -> Explorer:
 
 def _undefined_words(session: Session) -> str:
     """Return a note on the operators of an imported model that nothing computes, "" if none."""
-    from irviz.loaders.loaded_model import opaque_note
+    from irviz.loaders.loaded_model import missing_notes
     from irviz.model.graph.graph import Resolution
 
     nodes = session.graph().nodes
     unknown = (node.callee for node in nodes if node.resolution is Resolution.UNKNOWN)
     names = dict.fromkeys(one for one in unknown if one.startswith(("onnx.", "torch.")))
-    return opaque_note(list(names)) if names else ""
+    return "".join(missing_notes([*names], [], ""))
 
 
 if __name__ == "__main__":

@@ -64,14 +64,12 @@ def detach_weights(mod: ir.IRModule) -> tuple[ir.IRModule, Params]:
     return bare, arrays
 
 
-def opaque_note(opaque: Sequence[str]) -> str:
-    """Return a note on a model's calls without a definition."""
-    return f"TVM does not know {first_names(opaque, 1)}: the model can be drawn, but not run"
-
-
-def computed_note(computed: Sequence[str], by: str) -> str:
-    """Return a note on a model's calls that the model's framework, `by`, computes."""
-    return f"TVM does not know {first_names(computed, 1)}: {by} computes it"
+def missing_notes(opaque: Sequence[str], computed: Sequence[str], by: str) -> list[str]:
+    """Return notes on calls without a definition, and on those that `by`, a framework, computes."""
+    effects = (opaque, "the model can be drawn, but not run"), (computed, f"{by} computes it")
+    return [
+        f"TVM does not know {first_names(calls, 1)}: {effect}" for calls, effect in effects if calls
+    ]
 
 
 def missing_advice(by: str) -> str:

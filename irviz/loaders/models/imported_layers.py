@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tvm import ir, relax
@@ -21,40 +21,33 @@ if TYPE_CHECKING:
     import onnx
     from torch.fx import Node
 
+Layers = Mapping[str, LayersByNode]
+"""The layers of nodes, by function."""
+Places = Mapping[NodeId, tuple[str, int]]
+"""The files and lines of nodes."""
 _Origin = TypeVar("_Origin")
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 _IN_TORCH = re.compile(r"[/\\](site|dist)-packages[/\\]torch[/\\]")
 
 
-def torch_layers(mod: ir.IRModule, values: Mapping[Node, Any]) -> LayersByNode:
-    """Return the layers of the bindings of a module imported from an exported program.
+def torch_places(mod: ir.IRModule, values: Mapping[Node, Any]) -> tuple[Layers, Places]:
+    """Return the layers, and the files and lines, of what was imported from an exported program.
 
-    `values` maps each node of the program's graph to what it was imported as.
+    `values` maps each node of the program's graph to what it was imported as. A line is that of the
+    innermost call outside torch, noted when the program was exported.
     """
-    found = []
+    layers, places = [], []
     for node, value in values.items():
-        modules = (node.meta.get("nn_module_stack") or {}).values()
-        layer = layer_of_modules(
-            (name, str(getattr(kind, "__name__", kind))) for name, kind in modules
-        )
-        found += [(layer, one) for one in _results(value) if node.op != "placeholder"]
-    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
-
-
-def torch_source_lines(
-    mod: ir.IRModule, values: Mapping[Node, Any]
-) -> Mapping[NodeId, tuple[str, int]]:
-    """Return the file and line of the bindings of a module that was imported from torch.
-
-    They are the place of the innermost call outside torch, noted when the program was exported.
-    """
-    found = [
-        (place, one)
-        for node, value in values.items()
-        if (place := source_place(node.meta.get("stack_trace"))) is not None
-        for one in _results(value)
-    ]
-    return by_binding(mod["main"], found)
+        results = _results(value)
+        if node.op != "placeholder":
+            modules = (node.meta.get("nn_module_stack") or {}).values()
+            layer = layer_of_modules(
+                (name, str(getattr(kind, "__name__", kind))) for name, kind in modules
+            )
+            layers += [(layer, one) for one in results]
+        if (place := source_place(node.meta.get("stack_trace"))) is not None:
+            places += [(place, one) for one in results]
+    return _layers(mod, layers), by_binding(mod["main"], places)
 
 
 def described(node: Node) -> str:
@@ -83,34 +76,24 @@ def source_place(stack_trace: str | None) -> tuple[str, int] | None:
     return (own[-1][0], int(own[-1][1])) if own else None
 
 
-def onnx_layers(
+def onnx_places(
     mod: ir.IRModule, graph: onnx.GraphProto, values: Mapping[str, Any]
-) -> LayersByNode:
-    """Return the layers of the bindings of a module that was imported from ONNX.
-
-    `values` maps each value of the graph to what it was imported as.
-    """
-    found = [
-        (layer, one)
-        for node, _, one in _onnx_results(graph, values)
-        if (layer := _onnx_layer(node)) is not None
-    ]
-    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
-
-
-def onnx_source_lines(
-    mod: ir.IRModule, graph: onnx.GraphProto, values: Mapping[str, Any]
-) -> Mapping[NodeId, tuple[str, int]]:
-    """Return the operator and name in ONNX of the bindings of an imported module, and the line 0.
+) -> tuple[Layers, Places]:
+    """Return the layers, and the operators and names with the line 0, of what was imported.
 
     The last binding of a node has the name of its output as well, unless that begins with the name
     of the node. `values` maps each value of the graph to what it was imported as.
     """
-    found = [
-        ((f"{node.op_type} {node.name or output}", output if is_named else ""), one)
-        for node, output, one in _onnx_results(graph, values)
-        for is_named in [bool(node.name) and not output.startswith(node.name)]
-    ]
+    layers, found = [], []
+    for node in graph.node:
+        layer = _onnx_layer(node)
+        for output in node.output:
+            results = _results(values.get(output))
+            if layer is not None:
+                layers += [(layer, one) for one in results]
+            is_named = bool(node.name) and not output.startswith(node.name)
+            words = f"{node.op_type} {node.name or output}", output if is_named else ""
+            found += [(words, one) for one in results]
     bound = definitions((), mod["main"].body)
     ids = identify(mod["main"])
     items = {
@@ -120,30 +103,25 @@ def onnx_source_lines(
     }
     lines = {one: told for one, told in by_binding(mod["main"], found).items() if one not in items}
     last = {told: one for one, told in lines.items()}  # the result of each node is bound last
-    return {
-        one: (f"{words} → {output}" if output and last[words, output] == one else words, 0)
-        for one, (words, output) in lines.items()
+    return _layers(mod, layers), {
+        one: (f"{name} → {output}" if output and last[name, output] == one else name, 0)
+        for one, (name, output) in lines.items()
     }
 
 
-def _onnx_results(
-    graph: onnx.GraphProto, values: Mapping[str, Any]
-) -> Iterator[tuple[onnx.NodeProto, str, ir.Expr]]:
-    """Yield each expression that a node of ONNX became, with the node and its output."""
-    for node in graph.node:
-        for output in node.output:
-            for one in _results(values.get(output)):
-                yield node, output, one
-
-
-def tflite_layers(mod: ir.IRModule, values: Mapping[str, ir.Expr]) -> LayersByNode:
+def tflite_layers(mod: ir.IRModule, values: Mapping[str, ir.Expr]) -> Layers:
     """Return the layers of the bindings of a module that was imported from TensorFlow Lite.
 
     `values` maps the name of each tensor to what it was imported as. A tensor that several
     operators were fused into has their names, separated by semicolons.
     """
     found = [(_layer_of_path(name.partition(";")[0]), value) for name, value in values.items()]
-    return {node: (layer,) for node, layer in by_binding(mod["main"], found).items()}
+    return _layers(mod, found)
+
+
+def _layers(mod: ir.IRModule, results: Iterable[tuple[Layer, ir.Expr]]) -> Layers:
+    """Return the layers of `main`, from the results of each layer."""
+    return {"main": {one: (layer,) for one, layer in by_binding(mod["main"], results).items()}}
 
 
 def by_binding(

@@ -25,12 +25,11 @@ from irviz.loaders.loaded_model import (
     Loaded,
     Missing,
     OriginFile,
-    computed_note,
     detach_weights,
     missing_advice,
-    opaque_note,
+    missing_notes,
 )
-from irviz.loaders.models.imported_layers import onnx_layers, onnx_source_lines
+from irviz.loaders.models.imported_layers import onnx_places
 from irviz.loaders.models.importer_workarounds import mend
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.execution_trace import Array
@@ -102,15 +101,11 @@ def _imported(
             raise kind(f"the ONNX model cannot be imported by TVM: {words}") from failure
     values = importer._nodes.items()  # where the importer keeps them
     variables = {name: value.name for name, value in values if isinstance(value, relax.Var)}
-    layers = {"main": onnx_layers(mod, model.graph, importer._nodes)}
-    written = onnx_source_lines(mod, model.graph, importer._nodes)
+    layers, places = onnx_places(mod, model.graph, importer._nodes)
     mod, notes = mend(mod)
-    mod = with_source_lines(mod, written)
-    if computed:
-        notes = (computed_note(computed, framework_calls.EVALUATOR), *notes)
-    if opaque:
-        notes, variables = (opaque_note(opaque), *notes), {}
-    return Loaded(*detach_weights(mod), notes=notes, layers=layers), variables
+    mod = with_source_lines(mod, places)
+    notes = (*missing_notes(opaque, computed, framework_calls.EVALUATOR), *notes)
+    return Loaded(*detach_weights(mod), notes=notes, layers=layers), {} if opaque else variables
 
 
 # --- Report the nodes that TVM's ONNX importer cannot convert, or import them as opaque calls ----

@@ -8,7 +8,7 @@ import math
 import re
 import zipfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from irviz.errors import LoadError
 from irviz.ir.framework_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
-from irviz.loaders.loaded_model import Loaded, Missing, OriginFile, detach_weights
+from irviz.loaders.loaded_model import Loaded, Missing, OriginFile
 from irviz.loaders.models.imported_layers import place_words
-from irviz.loaders.models.torch_importer import Returned
-from irviz.loaders.models.torch_models import (
-    ProgramOrigin,
-    imported_program,
-    load_errors,
-    notes_of,
-    quiet,
-)
+from irviz.loaders.models.torch_importer import import_program, load_errors, quiet
+from irviz.loaders.models.torch_origin import ProgramOrigin, Returned
 from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun
 
@@ -40,12 +34,11 @@ def from_pt2(content: bytes, path: Path | None = None, missing: Missing = "error
 
     Parts that torch would run are removed first, or the file is refused. Runs in the worker.
     """
-    imported, written = imported_program(_read_pt2(content), missing)
-    mod, params = detach_weights(imported.module)
-    returned = repr(imported.returned.template)
-    origin = None if imported.opaque else Pt2Origin(OriginFile.of(content, path), returned)
-    notes, layers = notes_of(imported, written), {"main": imported.layers}
-    return Loaded(mod, params, notes=notes, origin=origin, layers=layers)
+    loaded = import_program(_read_pt2(content), missing)
+    if not isinstance(loaded.origin, ProgramOrigin):
+        return loaded
+    returned = repr(loaded.origin.returned.template)
+    return replace(loaded, origin=Pt2Origin(OriginFile.of(content, path), returned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +63,8 @@ class Pt2Origin(Origin):
         names = {node.name for node in program.graph.find_nodes(op="placeholder")}
         if not budget and arguments.keys() <= names:
             return ProgramOrigin(program, {}, Returned.of(program)).run(arguments, 0)
-        imported, _ = imported_program(program, "opaque")
-        origin = ProgramOrigin(imported.program, imported.nodes, imported.returned)
+        origin = import_program(program, "opaque").origin
+        assert origin is not None, "a program with calls that nothing computes has no origin"
         return origin.run(arguments, budget)
 
     def value(self, outputs: Sequence[Array]) -> object:
@@ -225,10 +218,9 @@ def _other_archive(names: Collection[str]) -> str:
 
 def _check_payload(read: Any, folder: str) -> None:
     _checked({**read, "config": list(read["config"].values())})
-    for name in read["config"]:
-        _text(name, "fqn")
     wanted = "weight" if folder == "weights" else "tensor"
     for name, entry in read["config"].items():
+        _text(name, "fqn")
         if entry["use_pickle"] is not False or entry["tensor_meta"] is None:
             raise FileError(f"keeps {name!r} as a pickle, which may run anything; {_AGAIN}")
         if not re.fullmatch(rf"{wanted}_\d+", entry["path_name"]):

@@ -49,8 +49,6 @@ def from_tflite_file(content: bytes) -> Loaded:
             f"the TensorFlow Lite model cannot be imported by TVM: {one_line(failure)}"
             + ("; it computes sizes as it runs: convert it with a fixed batch size" * has_sizes)
         ) from failure
-    main = mod["main"]
-    for attribute in ("params", "num_input"):  # a second copy of the constants
-        main = main.without_attr(attribute)
-    mod["main"] = main
-    return Loaded(mod, layers={"main": tflite_layers(mod, tables[0].exprs)})
+    # a second copy of the constants
+    mod["main"] = mod["main"].without_attr("params").without_attr("num_input")
+    return Loaded(mod, layers=tflite_layers(mod, tables[0].exprs))

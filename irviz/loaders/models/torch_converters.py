@@ -26,12 +26,8 @@ _LAST = 2**63 - 1
 """The number that torch uses for the end of a dimension."""
 
 
-def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict[str, Convert]:
-    """Return converters for an importer, by the names of operators.
-
-    Descriptions of the nodes that are computed in float32 in place of another dtype are added to
-    `rounded`.
-    """
+def own_operators(importer: ExportedProgramImporter) -> dict[str, Convert]:
+    """Return converters for an importer, by the names of operators."""
     known = importer.convert_map
     importer._upsample_impl = partial(_upsample, importer)
     made: dict[str, Convert] = {
@@ -68,9 +64,6 @@ def own_operators(importer: ExportedProgramImporter, rounded: list[str]) -> dict
     for dims in "23":
         name = f"max_pool{dims}d_with_indices.default"
         made[name] = partial(_max_pool, known[name])
-    for name in known:
-        if (kind := _NORMALISED.match(name)) is not None:
-            made[name] = partial(_normalised, importer, known[name], kind[1], rounded)
     for name, op in (("add.Tensor", relax.op.add), ("sub.Tensor", relax.op.subtract)):
         made[name] = partial(_scaled, importer, op, known[name])
     return made
@@ -177,18 +170,29 @@ def keep_dtypes(builder: relax.BlockBuilder) -> None:
     builder.emit = emitted
 
 
-@contextlib.contextmanager
-def in_torch_dtype(importer: ExportedProgramImporter, node: Node) -> Iterator[None]:
+_NORMALISATION = re.compile(r"(?:_?native_)?((?:layer|group|instance|rms|batch)_norm)")
+
+
+def in_suitable_dtype(
+    importer: ExportedProgramImporter, node: Node, rounded: list[str]
+) -> contextlib.AbstractContextManager[None]:
     """Cast a call's operands to the dtype in which torch computes it.
 
-    TVM's importer computes `x * 0.5` in integers if `x` has integers.
+    TVM's importer computes `x * 0.5` in integers if `x` has integers. A normalisation that TVM does
+    not compute in its dtype gets float32, and its description is added to `rounded`.
     """
+    kind = _NORMALISATION.match(node.target.__name__)
+    if (
+        kind
+        and str(importer.env[node.args[0]].ty.dtype) not in NORMALISATIONS[f"relax.nn.{kind[1]}"]
+    ):
+        rounded.append(described(node))
+        operands = [one for one in node.args if hasattr(one, "meta")]
+        return _operands_in(importer, operands, "float32")
     dtype = _common_dtype(node)
     if dtype is None:
-        yield
-        return
-    with _operands_in(importer, _operands(node), importer._convert_data_type(dtype)):
-        yield
+        return contextlib.nullcontext()
+    return _operands_in(importer, _operands(node), importer._convert_data_type(dtype))
 
 
 @contextlib.contextmanager
@@ -515,21 +519,6 @@ def _elu(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
     below = op.subtract(op.exp(op.multiply(op.minimum(x, number(0)), number(within))), number(1))
     both = op.add(op.nn.relu(x), op.multiply(number(alpha), below))
     return importer.block_builder.emit(op.multiply(both, number(scale)))
-
-
-_NORMALISED = re.compile(r"(?:_?native_)?((?:layer|group|instance|rms|batch)_norm)")
-
-
-def _normalised(
-    importer: ExportedProgramImporter, convert: Convert, kind: str, rounded: list[str], node: Node
-) -> relax.Expr:
-    """Import a normalisation in float32 if TVM does not compute it in its dtype."""
-    if str(importer.env[node.args[0]].ty.dtype) in NORMALISATIONS[f"relax.nn.{kind}"]:
-        return convert(node)
-    rounded.append(described(node))
-    operands = [one for one in node.args if hasattr(one, "meta")]
-    with _operands_in(importer, operands, "float32"):
-        return convert(node)
 
 
 def _upsample(

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from tvm import ir, relax, tirx
+from tvm import relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
 from irviz.ir.framework_calls import PREFIX, computed_by
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
-from irviz.loaders.loaded_model import Missing, missing_advice
-from irviz.loaders.models.imported_layers import described, torch_layers, torch_source_lines
+from irviz.loaders.loaded_model import (
+    Loaded,
+    Missing,
+    detach_weights,
+    missing_advice,
+    missing_notes,
+)
+from irviz.loaders.models.imported_layers import described, torch_places
 from irviz.loaders.models.importer_workarounds import mend
 from irviz.loaders.models.torch_converters import (
-    in_torch_dtype,
+    in_suitable_dtype,
     keep_dtypes,
     own_operators,
     unsuited,
@@ -32,78 +39,41 @@ from irviz.loaders.models.torch_opaque_calls import (
     opaque_call,
     pair_complex_numbers,
 )
-from irviz.model.graph.layers import LayersByNode
+from irviz.loaders.models.torch_origin import ProgramOrigin, Returned, is_constant
 from irviz.units import first_names
+from irviz.worker.captured_output import StderrCapture, captured_stderr
 
 if TYPE_CHECKING:
     import torch
-    from torch.export.graph_signature import InputSpec, OutputSpec
     from torch.fx import Node
-    from torch.utils._pytree import TreeSpec
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
+_OF_A_FAILED_IMPORT = "BlockBuilder destroyed with remaining blocks"
+"""The messages that TVM may write after a failed import, even during the next one."""
+_NO_CACHE = "give 'use_cache': False among the inputs, because a cache is not a tensor"
 
-class Returned(NamedTuple):
-    """What a program returns: the leaves of its structure, where a set is the number of an output.
 
-    Other leaves are constants.
+def import_program(program: torch.export.ExportedProgram, missing: Missing = "error") -> Loaded:
+    """Return an exported program as TVM imports it, with its weights as parameters.
+
+    Its origin has the program as decomposed into the operators that the importer knows. Raises
+    LoadError with operator, layer and line.
     """
-
-    structure: TreeSpec
-    leaves: tuple[object, ...]
-
-    @classmethod
-    def of(cls, program: torch.export.ExportedProgram) -> Returned:
-        """Return what a program returns."""
-        numbers = itertools.count()
-        kinds = "USER_OUTPUT", "LOSS_OUTPUT"
-        specs = [one for one in program.graph_signature.output_specs if one.kind.name in kinds]
-        leaves = (one.arg.value if _is_constant(one) else {next(numbers)} for one in specs)
-        return cls(program.call_spec.out_spec, tuple(leaves))
-
-    @property
-    def template(self) -> object:
-        """The structure, with the leaves in their places."""
-        return self.structure.unflatten(self.leaves)
-
-    def value(self, outputs: Sequence[object]) -> object:
-        """Return outputs in this structure."""
-        given = (outputs[min(one)] if isinstance(one, set) else one for one in self.leaves)
-        return self.structure.unflatten(given)
-
-
-@dataclass(frozen=True, eq=False)
-class ImportedProgram:
-    """A module as TVM imports it, with its program and the nodes of its variables.
-
-    Attributes:
-        program: The exported program, decomposed into the operators that the importer knows.
-        nodes: The nodes of its graph, by the names of the module's variables.
-        opaque: Descriptions of the calls that nothing defines.
-        computed: Descriptions of the calls that torch computes, as TVM lacks them.
-        mended: Descriptions of the importer's errors that irviz corrected.
-    """
-
-    module: ir.IRModule
-    program: torch.export.ExportedProgram
-    nodes: Mapping[str, Node]
-    layers: LayersByNode
-    returned: Returned
-    opaque: tuple[str, ...] = ()
-    computed: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
+    with quiet() as captured, load_errors("the exported program cannot be imported by TVM"):
+        imported = _imported(program, missing)
+    lines = [line for line in captured.text.splitlines() if _OF_A_FAILED_IMPORT not in line]
+    if not lines:
+        return imported
+    written = f"TVM wrote while the model was imported: {' '.join(lines)}"
+    return replace(imported, notes=(*imported.notes, written))
 
 
 @gc_paused()  # a program has many small values: a tenth faster without collections
-def import_program(
-    program: torch.export.ExportedProgram, missing: Missing = "error"
-) -> ImportedProgram:
-    """Import an exported program; raise LoadError with operator, layer and line."""
+def _imported(program: torch.export.ExportedProgram, missing: Missing) -> Loaded:
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer = ExportedProgramImporter()
-    rounded: list[str] = []
-    own = own_operators(importer, rounded)
+    own = own_operators(importer)
     decomposed = _decomposed(program, {*importer.convert_map, *own})
     converter = _Converter(importer, missing, DerivedSizes(importer, decomposed).cast_inputs)
     lacking = {
@@ -131,15 +101,38 @@ def import_program(
     nodes = {
         value.name: node for node, value in importer.env.items() if isinstance(value, relax.Var)
     }
-    layers = torch_layers(module, importer.env)
-    module = with_source_lines(module, torch_source_lines(module, importer.env))
+    layers, places = torch_places(module, importer.env)
+    module = with_source_lines(module, places)
     module, mended = mend(module)
-    if rounded:
+    notes = [*missing_notes(converter.opaque, converter.computed, "torch"), *mended]
+    if converter.rounded:
         words = "computed in float32, as TVM lacks it in this dtype"
-        mended += (f"{words}: {first_names(rounded, 1)}",)
-    returned = Returned.of(program)
-    opaque, computed = tuple(converter.opaque), tuple(converter.computed)
-    return ImportedProgram(module, decomposed, nodes, layers, returned, opaque, computed, mended)
+        notes.append(f"{words}: {first_names(converter.rounded, 1)}")
+    origin = None if converter.opaque else ProgramOrigin(decomposed, nodes, Returned.of(program))
+    return Loaded(*detach_weights(module), notes=tuple(notes), origin=origin, layers=layers)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[StderrCapture]:
+    """Suppress the warnings of torch's own code, and capture those of TVM's importer."""
+    with warnings.catch_warnings(), captured_stderr() as captured:
+        warnings.simplefilter("ignore")
+        yield captured
+
+
+@contextlib.contextmanager
+def load_errors(failed: str) -> Iterator[None]:
+    """Raise LoadError instead of errors of any class from torch and TVM."""
+    try:
+        yield
+    except (LoadError, MemoryError):
+        raise
+    except Exception as failure:
+        lines = [line for line in str(failure).splitlines() if line.strip()]
+        told = 2 if lines and lines[0].startswith("Constraints violated") else 1
+        words = " ".join(line.strip() for line in lines[:told]) or type(failure).__name__
+        advice = "; " + _NO_CACHE if "DynamicCache" in words else ""
+        raise LoadError(f"{failed}: {words}{advice}") from failure
 
 
 def _decomposed(
@@ -166,17 +159,15 @@ def _decomposed(
     _drop_checks(decomposed)
     signature = decomposed.graph_signature
     inputs, outputs = signature.input_specs, signature.output_specs
-    inputs[:] = [one for one in inputs if not _is_constant(one)]
+    inputs[:] = [one for one in inputs if not is_constant(one)]
     for spec in inputs:  # TVM makes constants without names of buffers
         if spec.persistent and decomposed.state_dict[spec.target].is_floating_point():
             spec.kind = torch.export.graph_signature.InputKind.PARAMETER
     node = decomposed.graph.output_node()
-    values = [
-        one for one, spec in zip(node.args[0], outputs, strict=True) if not _is_constant(spec)
-    ]
+    values = [one for one, spec in zip(node.args[0], outputs, strict=True) if not is_constant(spec)]
     if values:
         node.args = (tuple(values),)
-        outputs[:] = [one for one in outputs if not _is_constant(one)]
+        outputs[:] = [one for one in outputs if not is_constant(one)]
     return decomposed
 
 
@@ -201,10 +192,6 @@ def _drop_checks(program: torch.export.ExportedProgram) -> None:
             del signature.output_specs[at]
             signature.input_specs.remove(spec)
             graph.erase_node(token)
-
-
-def _is_constant(spec: InputSpec | OutputSpec) -> bool:
-    return type(spec.arg).__name__ == "ConstantArgument"
 
 
 _MOST_DECOMPOSITIONS = 4
@@ -288,7 +275,8 @@ class _Converter:
     Attributes:
         begin: Called before the first node.
         sizes: The sizes that may vary, by their names in torch.
-        opaque, computed: As in ImportedProgram.
+        opaque, computed: Descriptions of the calls that nothing defines, and that torch computes.
+        rounded: Those of the calls that are computed in float32 in place of another dtype.
     """
 
     importer: ExportedProgramImporter
@@ -297,6 +285,7 @@ class _Converter:
     sizes: dict[str, tirx.Expr] = field(default_factory=dict)
     opaque: list[str] = field(default_factory=list)
     computed: list[str] = field(default_factory=list)
+    rounded: list[str] = field(default_factory=list)
     is_begun: bool = False
 
     def __call__(self, convert: Callable[[Node], relax.Expr] | None, node: Node) -> relax.Expr:
@@ -313,7 +302,7 @@ class _Converter:
             convert, reason = None, words
         if convert is not None:
             try:
-                with in_torch_dtype(self.importer, node):
+                with in_suitable_dtype(self.importer, node, self.rounded):
                     converted = convert(node)
                 reason = _other_shape(converted, node.meta.get("val"))
                 if not (reason := reason or _left_out(converted, node)):

@@ -641,7 +641,7 @@ def test_a_pt2_file_is_compared_with_torch_in_the_worker_once_it_is_trusted(
 
 def test_a_pt2_file_runs_for_the_comparison_without_a_second_import(saved, monkeypatch):
     loaded = load_content(saved, "model.pt2")
-    monkeypatch.delattr(pt2_models, "imported_program")
+    monkeypatch.delattr(pt2_models, "import_program")
     double = {name: value * 2 for name, value in loaded.params.items()}
     (once,), (twice,) = (
         loaded.origin.run({"input": X.numpy(), **params}, 0).outputs

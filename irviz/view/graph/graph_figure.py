@@ -424,7 +424,7 @@ def place_graph(
         return PlacedGraph(graph, direction, dot, layered_layout(given), note)
     if _runs_back(graph, layout, given.flow):
         strict = to_dot(graph, given, rank_gap, is_strict=True)
-        with suppress(TimeoutError):
+        with suppress(Exception):  # the other layout is there, whatever goes wrong
             found = lay_out(strict, seconds)
             if found.nodes.keys() == given.sizes.keys():
                 dot, layout, is_strict = strict, found, True

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +12,8 @@ from irviz.model.folding.containers import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_transform import named_pass
-from irviz.view.graph import graphviz_engine
+from irviz.view.graph import graph_figure, graphviz_engine
+from irviz.view.graph import layout as graph_layout
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
@@ -238,6 +240,25 @@ def test_a_layout_that_fails_is_replaced_by_a_plainer_one_and_says_so(
     assert drawing.svg.count('class="block') == sound.svg.count('class="block')
     assert drawing.note.startswith(f"The layout {why}")
     assert drawing.note.endswith(": this is a plainer one.")
+
+
+def test_a_layout_that_could_be_better_is_kept_if_the_engine_fails_the_second_time(
+    modules, read_picture, monkeypatch
+):
+    asked: list[str] = []
+
+    def lay_out(dot, seconds):
+        asked.append(dot)
+        if len(asked) > 1:
+            raise ValueError("no layout")
+        found = graph_layout.lay_out(dot, seconds)
+        turned = {name: (x, found.height - y) for name, (x, y) in found.nodes.items()}
+        return replace(found, nodes=turned, routes={})
+
+    monkeypatch.setattr(graph_figure, "lay_out", lay_out)
+    graph = extract(modules.EveryKind)
+    check_is_whole(draw_graph(graph), graph, read_picture)
+    assert len(asked) == 2
 
 
 def test_where_graphviz_cannot_be_loaded_the_plainer_layout_says_what_to_do(

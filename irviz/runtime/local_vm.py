@@ -21,7 +21,7 @@ from irviz.errors import RunError, memory_errors, run_errors
 from irviz.ir.parameter_values import ShapeValue, shared_tensor, tensor_array
 from irviz.model.runs.execution_trace import Array
 from irviz.runtime import build_module
-from irviz.runtime.framework_functions import register_framework_functions
+from irviz.runtime.compute_framework_calls import register_framework_functions
 from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_serialization import called_names
 from irviz.worker.shared_arrays import is_mapped

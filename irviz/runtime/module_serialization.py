@@ -21,7 +21,7 @@ from tvm import ir, relax
 
 from irviz.errors import IrvizError
 from irviz.ir.parameter_values import shared_tensor
-from irviz.runtime.registrations import python_function
+from irviz.runtime.registered_functions import python_function
 from irviz.worker import shared_arrays
 
 

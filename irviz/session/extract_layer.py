@@ -11,7 +11,7 @@ from irviz.model.folding.expansion import copy_around
 from irviz.model.graph.graph import Graph, Layer, NodeId, grouped
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.session.stage_cache import graph_of, reading_of, tree_of
-from irviz.transforms.reduction_candidates import keep_bindings
+from irviz.transforms.simpler_modules import keep_bindings
 from irviz.transforms.stage import Position, Stage
 
 _MOST_NAMED = 8

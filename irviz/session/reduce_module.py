@@ -37,7 +37,7 @@ from irviz.session.check_equivalence import FILLS, INTERFACE, StageVerdict, Valu
 from irviz.session.session import Session
 from irviz.transforms.apply_transform import apply_transform, try_transform
 from irviz.transforms.export_python import INLINE, PythonScript, UnwritableError, define_function
-from irviz.transforms.reduction_candidates import (
+from irviz.transforms.simpler_modules import (
     Step,
     count_bindings,
     count_stores,

@@ -11,10 +11,7 @@ from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.execution_trace import Trace
 from irviz.session.stage_view import StageView
 from irviz.units import format_bytes, format_duration
-from irviz.view.graph.overlay import Mark, Overlay
-
-_DECADES = 2
-"""Values that span more decades get a log scale."""
+from irviz.view.graph.overlay import Mark, Overlay, scaled_shares
 
 
 def time_overlay(trace: Trace, view: StageView) -> Overlay:
@@ -41,7 +38,7 @@ def size_overlay(trace: Trace, view: StageView) -> Overlay:
         if visit.value.summaries
     }
     sizes = reduce_values(view, bytes_, sum)
-    shares, low, high, scale = _shares(sizes, format_bytes)
+    shares, low, high, scale = scaled_shares(sizes, format_bytes)
     marks = {one: Mark(shares[one], format_bytes(size)) for one, size in sizes.items()}
     return Overlay(f"size of each value{scale}", low, high, marks)
 
@@ -57,7 +54,7 @@ def value_overlay(trace: Trace, view: StageView) -> Overlay:
         if visit.value.largest is not None
     }
     values = reduce_values(view, largest, max)
-    shares, low, high, scale = _shares(values, _number)
+    shares, low, high, scale = scaled_shares(values, _number)
     marks = {one: Mark(shares[one], _number(value)) for one, value in values.items()}
     broken = [one for one, visit in trace.visits.items() if not visit.value.is_finite]
     for place, nodes in by_visible_node(view, broken).items():
@@ -79,7 +76,7 @@ def difference_overlay(
     """
     found = reduce_values(view, differences, _largest)
     finite = {one: abs(value) for one, value in found.items() if math.isfinite(value)}
-    shares, low, high, scale = _shares(finite, _number)
+    shares, low, high, scale = scaled_shares(finite, _number)
     parted = list(first)
     flagged = by_visible_node(view, parted)
     marks = {}
@@ -106,29 +103,6 @@ def dimmed_places(
         for place, nodes in by_visible_node(view, compared).items()
         if same.issuperset(nodes)
     ]
-
-
-def _shares(
-    values: Mapping[NodeId, float], words: Callable[[float], str]
-) -> tuple[dict[NodeId, float], str, str, str]:
-    """Scale values to 0–1; return them, the labels of 0 and 1, and the label of the scale.
-
-    The scale is linear from 0, or logarithmic from the smallest positive value if the values span
-    more than two decades.
-    """
-    positive = [value for value in values.values() if value > 0]
-    if not positive:
-        return dict.fromkeys(values, 0.0), words(0.0), words(0.0), ""
-    low, high = min(positive), max(positive)
-    span = math.log10(high) - math.log10(low)
-    if span <= _DECADES:
-        return {one: value / high for one, value in values.items()}, words(0.0), words(high), ""
-    shares = {
-        one: min(max((math.log10(value) - math.log10(low)) / span, 0.0), 1.0) if value > 0 else 0.0
-        for one, value in values.items()
-    }
-    least = words(low) if len(positive) == len(values) else f"0 … {words(low)}"
-    return shares, least, words(high), ", log scale"
 
 
 def _largest(values: Sequence[float]) -> float:

@@ -24,7 +24,7 @@ from irviz.errors import CancelledRunError, InputError
 from irviz.session import reduce_module
 from irviz.session.reduce_module import Reduction
 from irviz.transforms.kernels.swap import map_function_bindings
-from irviz.transforms.reduction_candidates import count_bindings, keep_bindings
+from irviz.transforms.simpler_modules import count_bindings, keep_bindings
 from tests.constructs.drawing import random_modules
 
 pytestmark = pytest.mark.worker

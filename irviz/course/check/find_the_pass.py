@@ -19,7 +19,7 @@ from irviz.course.check.check_answers import (
 )
 from irviz.ir.module_functions import default_function
 from irviz.session.bisect import bisect
-from irviz.transforms.reduction_candidates import count_bindings
+from irviz.transforms.simpler_modules import count_bindings
 
 _COUNTS = (1, 2, 7, 60)
 """Numbers of passes."""

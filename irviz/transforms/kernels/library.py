@@ -21,7 +21,7 @@ from tvm import ir, relax, te, tirx, topi
 
 from irviz.errors import IrvizError, error_summary
 from irviz.ir.expression_labels import dim_label
-from irviz.runtime.registrations import python_function
+from irviz.runtime.registered_functions import python_function
 from irviz.transforms.kernels.signature import (
     Signature,
     call_types,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -13,6 +14,8 @@ from irviz.view.graph import node_labels
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme
 
+_DECADES = 2
+"""Values that span more decades get a log scale."""
 _SCALE = Size(160.0, 12.0)
 _CELLS = 32
 _ROW = 22.0
@@ -54,6 +57,29 @@ class Overlay:
     high: str
     marks: Mapping[NodeId, Mark]
     flag: str = ""
+
+
+def scaled_shares(
+    values: Mapping[NodeId, float], words: Callable[[float], str]
+) -> tuple[dict[NodeId, float], str, str, str]:
+    """Scale values to 0–1; return them, the labels of 0 and 1, and the label of the scale.
+
+    The scale is linear from 0, or logarithmic from the smallest positive value if the values span
+    more than two decades.
+    """
+    positive = [value for value in values.values() if value > 0]
+    if not positive:
+        return dict.fromkeys(values, 0.0), words(0.0), words(0.0), ""
+    low, high = min(positive), max(positive)
+    span = math.log10(high) - math.log10(low)
+    if span <= _DECADES:
+        return {one: value / high for one, value in values.items()}, words(0.0), words(high), ""
+    shares = {
+        one: min(max((math.log10(value) - math.log10(low)) / span, 0.0), 1.0) if value > 0 else 0.0
+        for one, value in values.items()
+    }
+    least = words(low) if len(positive) == len(values) else f"0 … {words(low)}"
+    return shares, least, words(high), ", log scale"
 
 
 def tint(group: ElementTree.Element, mark: Mark, theme: Theme) -> str:

@@ -27,7 +27,7 @@ from tvm.script import tirx as T
 
 from irviz.errors import RunError
 from irviz.runtime.module_serialization import python_callees
-from irviz.runtime.registrations import python_function
+from irviz.runtime.registered_functions import python_function
 from irviz.runtime.run import CallInputs, RunConfig, run
 from irviz.worker.supervisor import RUNS
 
@@ -124,7 +124,7 @@ EARLY = """
 import tvm
 @tvm.register_global_func("test.callees.early")
 def early(): pass
-from irviz.runtime.registrations import python_function
+from irviz.runtime.registered_functions import python_function
 print(python_function("test.callees.early").__name__)
 """
 

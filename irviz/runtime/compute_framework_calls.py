@@ -20,7 +20,7 @@ from irviz.ir.framework_calls import (
     computed_by,
     read_arguments,
 )
-from irviz.runtime.registrations import register_unobserved
+from irviz.runtime.registered_functions import register_unobserved
 
 if TYPE_CHECKING:
     import torch

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irviz.model.graph.graph import (
     OUTPUT,
@@ -371,9 +372,9 @@ def arrow_rect(route: Route) -> Rect:
     )
 
 
-def points_along(route: Route, step: float) -> list[Point]:
-    """Return points of a route's curve, about `step` px apart."""
-    found: list[Point] = []
+def points_along(route: Route, step: float) -> NDArray[np.float64]:
+    """Return points (n, 2) of a route's curve, about `step` px apart."""
+    found = [np.empty((0, 2))]
     points = route.points
     for index in range(0, len(points) - 3, 3):
         a, b, c, d = points[index : index + 4]
@@ -381,8 +382,8 @@ def points_along(route: Route, step: float) -> list[Point]:
         t = np.arange(count) / count
         u = 1 - t
         weights = np.stack((u**3, 3 * u * u * t, 3 * u * t * t, t**3), axis=1)
-        found += map(tuple, (weights @ np.array((a, b, c, d))).tolist())
-    return found
+        found.append(weights @ np.array((a, b, c, d)))
+    return np.concatenate(found)
 
 
 def _arrow(base: Point, tip: Point, edge: Edge) -> str:
@@ -543,13 +544,12 @@ class SceneGeometry:
 
     def _passing(self, height: float, near: float) -> list[float]:
         """Return where edges are that pass a height, also a little above and below it."""
-        return [
-            x
-            for _, route in self.edges
-            if (route.points[0][1] - height) * (route.tip[1] - height) < 0
-            for x, y in points_along(route, _POINT_DISTANCE)
-            if abs(y - height) < near
-        ]
+        found: list[float] = []
+        for _, route in self.edges:
+            if (route.points[0][1] - height) * (route.tip[1] - height) < 0:
+                x, y = points_along(route, _POINT_DISTANCE).T
+                found += x[abs(y - height) < near].tolist()
+        return found
 
     def title(self, index: int) -> str:
         """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
@@ -601,7 +601,7 @@ class SceneGeometry:
     def lines(self) -> Iterator[Point]:
         """Yield points of the edges and frames, which labels should not cover."""
         for _, route in self.edges:
-            yield from points_along(route, _POINT_DISTANCE)
+            yield from map(tuple, points_along(route, _POINT_DISTANCE).tolist())
         for frame in self.frames.values():
             left, top, right, bottom = frame.rect
             for step in range(int(frame.rect.width / _POINT_DISTANCE)):

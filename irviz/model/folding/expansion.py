@@ -74,18 +74,11 @@ def expanded_containers(
         for container in paths.get(container_id, ()):
             if container.id in expansion.closed or not budget.open(container, limit, 1):
                 break
-    opener = _LevelOpener(tree, budget, limit)
     if expansion.every is not None:
         budget.open_levels(min(limit, EXPANDED_NODES), is_block=not expansion.every)
-    elif tree.has_layers:
-        opener.open()
     else:
-        level = [tree.root]
-        while level:
-            inner = [one for around in level for one in around.parts]
-            automatic = min(AUTOMATIC_NODES, limit)
-            level = [one for one in inner if budget.open(one, automatic)]
-    if expansion.every is None:
+        opener = _LevelOpener(tree, budget, limit)
+        opener.open()
         opener.fill(minimum)
     for *outer, container in paths.values():
         is_shown = not outer or outer[-1].id in budget.is_open
@@ -98,7 +91,7 @@ class _LevelOpener:
     """Expands a model's layers a whole level at a time while they fit on one screen.
 
     If a level does not fit, its repeats are expanded, longest first. The innermost layers stay
-    collapsed.
+    collapsed. Without layers, containers are expanded while they show few enough nodes.
     """
 
     def __init__(self, tree: ContainerTree, budget: _NodeBudget, limit: int) -> None:
@@ -106,6 +99,13 @@ class _LevelOpener:
         self._ranks = 1.0 + count_ranks(tree.bound, tree.root.children)  # with inputs or the result
 
     def open(self) -> None:
+        if not self._tree.has_layers:
+            level = [self._tree.root]
+            most = min(AUTOMATIC_NODES, self._limit)
+            while level:
+                inner = [one for around in level for one in around.parts]
+                level = [one for one in inner if self._budget.open(one, most)]
+            return
         most = min(FIRST_NODES, self._limit)
         level, later = self._inside(self._tree.root)
         while level or later:

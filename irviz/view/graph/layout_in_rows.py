@@ -1,7 +1,7 @@
 """A layout in rows, for graphs that Graphviz cannot lay out in time.
 
 Nodes do not overlap, and a frame contains its own nodes only. Edges are not shortened and may cross
-nodes. It takes linear time.
+nodes. Its time grows with the nodes and edges, each times the frames around it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from measurement_table import against, end, forget, heading
 from tvm import ir
 
 import irviz
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.shown_function import ViewState, stage_view
 from irviz.view.graph.graph_figure import draw_graph
 
 _BENCH = Path(__file__).parent

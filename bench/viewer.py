@@ -161,7 +161,7 @@ def _of_stages(page: Page, name: str, bar: float) -> None:
 
 
 def _of_groups(page: Page, name: str) -> None:
-    sign = ".irviz-canvas svg.irviz:not(.irviz-marks) .toggle[data-toggle^='repeat']"
+    sign = ".irviz-canvas .toggle[data-toggle^='repeat']"
     node = ".irviz-canvas svg.irviz:not(.irviz-marks) .node[data-node^='repeat']"
     opened = []
     for turn in range(2 * _TIMES):

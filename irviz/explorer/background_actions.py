@@ -22,8 +22,8 @@ from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
 from irviz.session.extract_layer import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
+from irviz.session.shown_function import ViewState
 from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.stage_view import ViewState
 from irviz.transforms.schedules.schedule_step import ScheduleStep
 from irviz.transforms.stage import Stage
 

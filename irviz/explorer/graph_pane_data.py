@@ -39,6 +39,7 @@ from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.loop_nest import Block, LoopNest, LoopNode, contains_block, schedule_addresses
 from irviz.model.runs.execution_trace import Trace
 from irviz.session.run_overlays import size_overlay, time_overlay
+from irviz.session.shown_function import StageView
 from irviz.session.stable_layout import ComparedViews
 from irviz.session.stage_cache import (
     array_of,
@@ -49,7 +50,6 @@ from irviz.session.stage_cache import (
     tree_of,
 )
 from irviz.session.stage_diff import diff_stages
-from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.units import format_number
 from irviz.view.diff_text import block_words

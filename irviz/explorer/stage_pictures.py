@@ -12,6 +12,7 @@ from irviz.ir.module_functions import drawable_functions
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
 from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import trace_overlay
+from irviz.session.shown_function import StageView, ViewState, stage_view
 from irviz.session.stable_layout import (
     ComparedViews,
     SharedLayout,
@@ -21,7 +22,6 @@ from irviz.session.stable_layout import (
 )
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import is_lost, lost_function
-from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, PlacedGraph

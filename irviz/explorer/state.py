@@ -24,7 +24,7 @@ from irviz.session.measure_schedule import ScheduleStages, ScheduleTimes
 from irviz.session.run_overlays import OverlayKind
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.shown_function import ViewState
 from irviz.transforms.kernels.candidates import Candidate
 from irviz.transforms.schedules.legal_steps import StepOffer
 from irviz.transforms.stage import Stage, Transform

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from tvm import ir, tirx
 
 from irviz.errors import DrawError, IrvizError, LoadError, NotFoundError
-from irviz.figures.code_panels import (
+from irviz.figures.annotated_code import (
     brief,
     code_panel,
     executable_panel,
@@ -37,14 +37,14 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import Graph, NodeId, RegionKind
 from irviz.session.open_session import load
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.shown_function import ViewState
 from irviz.transforms.stage import INITIAL
+from irviz.view.blackboard_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
+from irviz.view.lecture_slide import LINE_HEIGHT, Panel, SlideText, TooSmallError, slide_figure
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.module_diff import draw_sign_legend, signs_in
-from irviz.view.slide import LINE_HEIGHT, Panel, SlideText, TooSmallError, slide_figure
-from irviz.view.slide_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.svg_primitives import Size
 from irviz.view.theme import Theme, slide_theme
 

@@ -10,15 +10,6 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.gc_pause import gc_paused
-from irviz.ir.calls import (
-    CallReader,
-    Position,
-    ValueReading,
-    items,
-    leaves,
-    other_type,
-    other_types,
-)
 from irviz.ir.expression_labels import (
     TextCache,
     TypeText,
@@ -30,6 +21,15 @@ from irviz.ir.expression_labels import (
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
+from irviz.ir.relax_calls import (
+    CallReader,
+    Position,
+    ValueReading,
+    items,
+    leaves,
+    other_type,
+    other_types,
+)
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.flops import FlopsCounter, FlopsOfFunction, NodeFlops
 from irviz.model.graph.graph import (

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.ir.calls import NAMED_CALLS
 from irviz.ir.module_functions import drawable_function, function_named
+from irviz.ir.relax_calls import NAMED_CALLS
 from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import NodeKind

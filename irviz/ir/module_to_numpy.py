@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, tirx
 
 from irviz.errors import NotFoundError, NumPyError
-from irviz.ir.calls import is_destination_passing
 from irviz.ir.module_functions import function_named, prim_funcs
 from irviz.ir.node_ids import definitions, identify
 from irviz.ir.prim_func_to_numpy import (
@@ -29,6 +28,7 @@ from irviz.ir.prim_func_to_numpy import (
     python,
     write_prim_func,
 )
+from irviz.ir.relax_calls import is_destination_passing
 from irviz.ir.tir_statements import flatten, statement_numbers, walk_statements
 from irviz.ir.tvmscript import Script, function_texts
 

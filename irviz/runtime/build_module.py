@@ -19,9 +19,9 @@ from tvm.s_tir import dlight
 from tvm.s_tir import meta_schedule as ms
 
 from irviz.errors import InputError, RunError
-from irviz.ir.calls import with_callees
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
+from irviz.ir.relax_calls import with_callees
 from irviz.ir.symbolic_shapes import nbytes
 from irviz.ir.tir_statements import parts_of
 from irviz.model.graph.graph import Node

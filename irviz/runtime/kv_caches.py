@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import tvm
 from tvm import ir, relax
 
-from irviz.ir.calls import callee_name
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.parameter_values import Cache, CacheArgument
+from irviz.ir.relax_calls import callee_name
 from irviz.ir.symbolic_shapes import is_integer, parameter_types, type_dims
 from irviz.ir.tir_statements import parts_of
 

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar, get_args
 from tvm import ir, s_tir, tirx
 
 from irviz.errors import CancelledRunError, InputError, RunError, error_summary
-from irviz.ir.calls import with_callees
 from irviz.ir.module_functions import function_named
 from irviz.ir.parameter_values import Argument
+from irviz.ir.relax_calls import with_callees
 from irviz.ir.symbolic_shapes import parameter_types
 from irviz.ir.tir_statements import parts_of, walk_statements
 from irviz.model.runs.run_result import RunResult

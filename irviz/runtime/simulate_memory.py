@@ -12,9 +12,9 @@ import tvm
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError, RunError, run_errors
-from irviz.ir.calls import callee_name
 from irviz.ir.destination_passing import KILL_AFTER_LAST_USE, LoweredModule, lower
 from irviz.ir.module_functions import function_named, relax_function
+from irviz.ir.relax_calls import callee_name
 from irviz.ir.symbolic_shapes import (
     Shape,
     ShapeEvaluator,

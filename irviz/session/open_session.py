@@ -25,8 +25,8 @@ from irviz.model.graph.graph import Graph, NodeId
 from irviz.runtime.argument_conversion import Array
 from irviz.session.operation_limits import limited
 from irviz.session.session import Session
+from irviz.session.shown_function import ViewState
 from irviz.session.stage_diff import diff_modules, diff_stages
-from irviz.session.stage_view import ViewState
 from irviz.transforms.stage import INITIAL, Stage
 from irviz.view.graph.graph_figure import Direction, GraphFigure
 from irviz.view.module_diff import Diff

@@ -9,7 +9,7 @@ from typing import Literal
 from irviz.model.graph.graph import SEPARATOR, NodeId, call_path, grouped, inlined_id
 from irviz.model.runs.array_diff import ArraySummary
 from irviz.model.runs.execution_trace import Trace
-from irviz.session.stage_view import StageView
+from irviz.session.shown_function import StageView
 from irviz.units import format_bytes, format_duration
 from irviz.view.graph.overlay import Mark, Overlay, scaled_shares
 

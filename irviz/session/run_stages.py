@@ -28,6 +28,7 @@ from irviz.runtime.run import CallInputs, Inputs, TraceRequest, run
 from irviz.session.compare_with_origin import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
+from irviz.session.shown_function import StageView
 from irviz.session.stage_cache import (
     array_of,
     graph_of,
@@ -36,7 +37,6 @@ from irviz.session.stage_cache import (
     reading_of,
     source_lines_of,
 )
-from irviz.session.stage_view import StageView
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
 from irviz.view.run_result_html import difference_summary, divergence_summary

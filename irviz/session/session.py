@@ -39,9 +39,9 @@ from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
 from irviz.session.run_stages import DivergenceReport
 from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
+from irviz.session.shown_function import StageView, ViewState, stage_view
 from irviz.session.stage_cache import graph_of, script_of
 from irviz.session.stage_diff import diff_modules, diff_stages, union_along
-from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels.swap import Swap, UpdateFunction

@@ -22,9 +22,9 @@ from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind
 from irviz.model.matching.alignment import Alignment
+from irviz.session.shown_function import StageView, ViewState, stage_view
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
-from irviz.session.stage_view import StageView, ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.change_marks import SideChanges

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 from tvm.s_tir.analysis import estimate_tir_flops
 
-from irviz.ir.calls import resolve_registered
 from irviz.ir.function_graph import read_function
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import (
@@ -25,10 +24,11 @@ from irviz.ir.module_functions import (
     relax_functions,
 )
 from irviz.ir.parameter_values import tensor_array
+from irviz.ir.relax_calls import resolve_registered
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.ir.tvmscript import Script, script, source_lines, source_words
 from irviz.loaders.models.imported_layers import remember_layers
-from irviz.model.folding.containers import ContainerTree, container_tree
+from irviz.model.folding.group_tree import ContainerTree, container_tree
 from irviz.model.folding.visible_graph import group_nodes
 from irviz.model.graph.flops import FlopsOfFunction, node_flops
 from irviz.model.graph.graph import (

@@ -15,8 +15,8 @@ import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr import _update_type
 
-from irviz.ir.calls import with_callees
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions, with_functions
+from irviz.ir.relax_calls import with_callees
 from irviz.ir.tir_statements import parts_of
 
 Step = Callable[[ir.IRModule], ir.IRModule]

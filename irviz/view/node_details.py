@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irviz.model.folding.containers import count_elements, flops_facts, short_count
 from irviz.model.folding.expansion import RepeatCopies
+from irviz.model.folding.group_tree import count_elements, flops_facts, short_count
 from irviz.model.graph.graph import (
     Graph,
     ModuleContents,

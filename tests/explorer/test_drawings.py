@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from irviz.session.session import Session
-from irviz.session.stage_view import StageView
+from irviz.session.shown_function import StageView
 from tests.event_loop import LONG, until
 
 pytestmark = pytest.mark.worker

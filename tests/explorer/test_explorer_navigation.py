@@ -20,7 +20,7 @@ from irviz.limits import EXPANDED_NODES, MOST_NODES
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, inlined_id
 from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult
-from irviz.session.stage_view import ViewState
+from irviz.session.shown_function import ViewState
 from irviz.transforms.bind_params import bind_params
 
 pytestmark = pytest.mark.worker

@@ -10,7 +10,7 @@ from irviz.explorer.actions import Save
 from irviz.explorer.downloads import Saved
 from irviz.session import stage_cache
 from irviz.session.session import Session
-from irviz.session.stage_view import StageView
+from irviz.session.shown_function import StageView
 from irviz.view.graph import graph_figure as figures
 
 pytestmark = pytest.mark.worker

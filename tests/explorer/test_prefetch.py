@@ -11,8 +11,8 @@ from irviz.explorer.explorer import Explorer
 from irviz.explorer.stage_pictures import compared, scene
 from irviz.explorer.state import State
 from irviz.session.session import Session
+from irviz.session.shown_function import StageView
 from irviz.session.stable_layout import SideView
-from irviz.session.stage_view import StageView
 from tests.event_loop import until
 from tests.explorer.performed_actions import state_after
 

@@ -20,7 +20,7 @@ from irviz.explorer.state import ChangesKey, File, Question, RunKey, State
 from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.run_result import RunResult
 from irviz.session.session import Session
-from irviz.session.stage_view import StageView
+from irviz.session.shown_function import StageView
 from irviz.transforms.passes.pass_transform import as_transform
 from irviz.view.figure import Figure
 from tests.event_loop import LONG, until
@@ -29,7 +29,11 @@ pytestmark = pytest.mark.worker
 
 SLOW_PACKAGES = (
     *("irviz.model.folding", "irviz.model.matching", "irviz.model.diff", "irviz.view.graph"),
-    *("irviz.explorer.stage_pictures", "irviz.session.stage_view", "irviz.session.stable_layout"),
+    *(
+        "irviz.explorer.stage_pictures",
+        "irviz.session.shown_function",
+        "irviz.session.stable_layout",
+    ),
     *("irviz.session.stage_cache", "irviz.session.stage_diff", "irviz.ir.function_graph"),
 )
 """What reads, compares, folds, lays out and draws functions."""

@@ -14,8 +14,8 @@ from irviz.course.mlp import MyModuleHighLevel, MyModuleStatic
 from irviz.course.mm_relu import MyModule, lecture_schedule
 from irviz.errors import DrawError, LoadError
 from irviz.figures import Declaration, check_figures, draw_declaration, read_declarations
-from irviz.figures.code_panels import function_lines, without_lines
-from irviz.view.slide import wrapped
+from irviz.figures.annotated_code import function_lines, without_lines
+from irviz.view.lecture_slide import wrapped
 
 pytestmark = pytest.mark.worker
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from irviz.ir.calls import NAMED_CALLS, SPREAD
 from irviz.ir.function_graph import extract
+from irviz.ir.relax_calls import NAMED_CALLS, SPREAD
 from irviz.model.graph.graph import Edge, NodeKind, RegionKind
 
 

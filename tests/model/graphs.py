@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 
-from irviz.model.folding.containers import Container
+from irviz.model.folding.group_tree import Container
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,

@@ -23,7 +23,7 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind, lone_calls
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.shown_function import ViewState, stage_view
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.side_by_side_layout import place_diff, place_sides

@@ -14,7 +14,7 @@ from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.shown_function import ViewState
 from irviz.transforms.passes.pass_transform import named_pass
 from irviz.view.graph.node_labels import lines
 

@@ -7,10 +7,10 @@ import pytest
 from tvm.relax.frontend import nn
 
 from irviz.limits import MOST_NODES
-from irviz.model.folding.containers import Container
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import Container
 from irviz.session.session import Session
-from irviz.session.stage_view import ViewState
+from irviz.session.shown_function import ViewState
 
 FUSION = ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR", "CallTIRRewrite")
 

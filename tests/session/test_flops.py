@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from irviz.model.folding.containers import group_facts
+from irviz.model.folding.group_tree import group_facts
 from irviz.session.session import Session
 from irviz.session.stage_cache import graph_of, prim_func_flops
 

@@ -17,7 +17,7 @@ from irviz.session.run_overlays import (
     time_overlay,
     value_overlay,
 )
-from irviz.session.stage_view import ViewState, stage_view
+from irviz.session.shown_function import ViewState, stage_view
 from irviz.transforms.stage import Stage
 from irviz.view.theme import THEMES, page_css
 

@@ -18,6 +18,7 @@ from irviz.course.mlp import MODULES, MyModule
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, NodeId, RegionKind
 from irviz.session.session import Session
+from irviz.session.shown_function import StageView, ViewState
 from irviz.session.stable_layout import (
     MOST_BINDINGS,
     MOST_FUNCTIONS,
@@ -27,7 +28,6 @@ from irviz.session.stable_layout import (
     chain_part,
     shared_layouts,
 )
-from irviz.session.stage_view import StageView, ViewState
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry

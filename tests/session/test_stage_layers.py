@@ -13,9 +13,9 @@ from irviz.model.graph.layers import layer_name
 from irviz.session.session import Session
 from irviz.session.session_encoding import EncodingError
 from irviz.session.session_file import decode_layers, encode_layers
+from irviz.session.shown_function import ViewState
 from irviz.session.stable_layout import compared_views
 from irviz.session.stage_cache import graph_of, tree_of
-from irviz.session.stage_view import ViewState
 from irviz.transforms.recording import record_passes
 
 pytestmark = pytest.mark.worker

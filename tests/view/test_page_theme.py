@@ -15,7 +15,7 @@ import irviz.explorer.viewer
 from irviz.course.mlp import MyModule
 from irviz.model.runs.array_diff import summarise
 from irviz.session.session import Session
-from irviz.session.stage_view import stage_view
+from irviz.session.shown_function import stage_view
 from irviz.view.colours import mix_colours, oklab
 from irviz.view.theme import THEMES, dark_where_the_page_is, page_css, system_css
 from irviz.view.value_charts import draw_chart

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from irviz.limits import MOST_NODES
 from irviz.model.diff.union_graph import UnionGraph
-from irviz.model.folding.containers import Container, count_elements, group_facts, with_parameters
 from irviz.model.folding.expansion import Expansion, container_paths
+from irviz.model.folding.group_tree import Container, count_elements, group_facts, with_parameters
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     INPUT_KINDS,

@@ -15,7 +15,7 @@ from itertools import product
 
 from irviz.gc_pause import gc_paused
 from irviz.model.diff.diff_result import Aspect, ChangeKind, NodeDiff
-from irviz.model.folding.containers import ContainerTree, container_tree
+from irviz.model.folding.group_tree import ContainerTree, container_tree
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind, grouped
 
 _MAX_UNFOLDED = 24

@@ -18,7 +18,7 @@ from irviz.limits import (
     MAX_INPUTS,
     MOST_NODES,
 )
-from irviz.model.folding.containers import Container, ContainerTree, count_ranks
+from irviz.model.folding.group_tree import Container, ContainerTree, count_ranks
 from irviz.model.graph.graph import NodeId, RegionKind
 
 

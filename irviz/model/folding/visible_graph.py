@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
 from irviz.limits import MAX_INPUTS, MOST_NODES
-from irviz.model.folding.containers import (
+from irviz.model.folding.expansion import Expansion, container_paths, expanded_containers
+from irviz.model.folding.group_tree import (
     Container,
     ContainerTree,
     count_elements,
     group_facts,
     with_parameters,
 )
-from irviz.model.folding.expansion import Expansion, container_paths, expanded_containers
 from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     Edge,

@@ -16,9 +16,9 @@ from tvm.relax.dpl import DFPattern
 from tvm_ffi import structural_equal, structural_map
 
 from irviz.errors import TransformError
-from irviz.ir.calls import callee_name, is_destination_passing
 from irviz.ir.module_functions import prim_funcs, relax_function, relax_functions
 from irviz.ir.node_ids import NodeIds, definitions
+from irviz.ir.relax_calls import callee_name, is_destination_passing
 from irviz.model.graph.graph import NodeId, grouped
 from irviz.transforms.export_python import (
     PythonScript,

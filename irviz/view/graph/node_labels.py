@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from irviz.model.folding.containers import STORAGE_ROTATES, UNKNOWN_FLOPS
+from irviz.model.folding.group_tree import STORAGE_ROTATES, UNKNOWN_FLOPS
 from irviz.model.graph.graph import CALL_KINDS, Node, NodeKind, Resolution
 from irviz.model.graph.layers import layer_name
 from irviz.view.svg_primitives import MAX_CHARACTERS, shorten, shorten_name

@@ -8,7 +8,7 @@ from tvm import ir, relax, s_tir, tirx
 from tvm.script import tirx as T
 
 from irviz.course.mlp import MODULES
-from irviz.ir.calls import ACCESSES, prim_func_access
+from irviz.ir.relax_calls import ACCESSES, prim_func_access
 
 LOWERED = relax.transform.LegalizeOps()(MODULES["MyModuleHighLevel"])
 KERNELS = {

@@ -1,7 +1,7 @@
 """Calls of a lowered function, drawn with the buffers that they write."""
 
-from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import LayerPart, NodeKind, Resolution
 from irviz.model.graph.layers import with_layers

@@ -1,7 +1,7 @@
 """The copies of a repeat are told node by node, with the inputs that each has of its own."""
 
-from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import repeat_copies
+from irviz.model.folding.group_tree import container_tree
 
 
 def test_a_node_has_its_copies_and_so_has_an_input_unless_all_share_it(graphs):

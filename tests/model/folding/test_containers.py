@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from irviz.limits import MAX_CHILDREN
-from irviz.model.folding.containers import Container, container_tree
+from irviz.model.folding.group_tree import Container, container_tree
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 
 SEEDS = st.integers(0, 2**32)

@@ -11,12 +11,12 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 from irviz.limits import MOST_NODES
-from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, NodeKind, RegionKind, inlined_id
+from irviz.session.shown_function import ViewState, inline_call, stage_view
 from irviz.session.stage_cache import graph_of
-from irviz.session.stage_view import ViewState, inline_call, stage_view
 from irviz.transforms.stage import Stage
 
 UNARY = [getattr(relax.op, name) for name in ("exp", "abs", "tanh", "sin", "cos", "sqrt", "log")]

@@ -6,14 +6,14 @@ from itertools import pairwise
 import pytest
 
 from irviz.limits import FIRST_NODES, MIN_NODES
-from irviz.model.folding.containers import (
+from irviz.model.folding.expansion import Expansion, expanded_containers, reveal
+from irviz.model.folding.group_tree import (
     Container,
     container_tree,
     count_elements,
     group_facts,
     layer_titles,
 )
-from irviz.model.folding.expansion import Expansion, expanded_containers, reveal
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import LayerPart, NodeKind, RegionKind, lone_calls
 from irviz.model.graph.layers import with_layers

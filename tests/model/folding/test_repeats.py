@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.model.folding.containers import container_tree
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.graph.graph import NodeKind
 
 SEEDS = st.integers(0, 2**32)

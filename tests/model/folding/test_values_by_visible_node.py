@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from irviz.model.folding.containers import container_tree
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, Resolution, inlined_id
 from irviz.session.run_overlays import (

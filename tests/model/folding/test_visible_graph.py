@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irviz.limits import MIN_NODES, MOST_NODES
-from irviz.model.folding.containers import Container, container_tree
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import Container, container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import INPUT_KINDS, Graph, NodeKind, RegionKind
 

@@ -7,7 +7,7 @@ import networkx as nx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.model.folding.containers import container_tree
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import AFTER, BEFORE, NodeKind, neighbourhood, nodes_between, subgraph
 

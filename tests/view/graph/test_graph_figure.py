@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.ir.function_graph import extract
-from irviz.model.folding.containers import container_tree
+from irviz.model.folding.group_tree import container_tree
 from irviz.model.folding.visible_graph import visible_graph
 from irviz.model.graph.graph import OUTPUT, Graph, NodeId
 from irviz.transforms.passes.pass_transform import named_pass

@@ -2,7 +2,6 @@
 
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { changeOf } from "./graph/change_steps";
-import type { Host, WritableTraits } from "./host";
 import { beginning, type Place, stepTo, type Visits, visit } from "./page/back_forward";
 import {
   type PaneName,
@@ -15,6 +14,7 @@ import {
   type ViewerMessage,
   type ViewerTraits,
 } from "./schema";
+import type { Host, WritableTraits } from "./viewer_host";
 
 /** Where a picture is seen: (x, y) is its point in the middle of the pane. */
 export interface Viewport {

@@ -9,7 +9,6 @@ import { dropFiles, hasFiles } from "./controls/drop_files";
 import { MenuLayer } from "./controls/menu";
 import { Splitter } from "./controls/splitter";
 import { GraphPane } from "./graph/graph_pane";
-import { type AnyModel, type Host, liveHost } from "./host";
 import { useFirstSteps } from "./inspector/first_steps";
 import { NodePane } from "./inspector/inspector";
 import { LoopsPane } from "./loops/loops_pane";
@@ -28,6 +27,7 @@ import { ScriptPane } from "./script/script_pane";
 import { PassTimes } from "./stages/pass_times";
 import { StageList } from "./stages/stage_list";
 import { createState, hasText, type State } from "./state";
+import { type AnyModel, type Host, liveHost } from "./viewer_host";
 
 const IN_CELL = { rail: 188, inspector: 300 }; // px: a notebook has less room than a page
 

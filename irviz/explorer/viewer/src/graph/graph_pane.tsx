@@ -2,16 +2,16 @@
 
 import { effect, signal, untracked, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { SideMark } from "../controls/side_badge";
+import { SideMark } from "../controls/before_after_badge";
 import type { Change, Scene, Side } from "../schema";
 import { useAwaitedStage } from "../stages/pending_stage";
 import type { State, Viewport } from "../state";
 import { ChangeBar } from "./change_bar";
 import { newNodes } from "./counterparts";
+import type { DrawnPicture } from "./drawn_picture";
 import { FunctionTable } from "./function_table";
 import { Legend } from "./legend";
 import { groupAt, groupRects, newlyOpen, nodesIn } from "./open_groups";
-import type { DrawnPicture } from "./picture_index";
 import { PicturePane } from "./picture_pane";
 import { createPictureView, fittedOf, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
 import {

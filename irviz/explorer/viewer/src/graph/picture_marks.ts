@@ -1,7 +1,7 @@
 // What is drawn over a picture: what is pointed at, selected, gone to or new. The picture itself
 // stays as it is, so that no more is drawn again than what changes, however large it is.
 
-import { type DrawnEdge, type DrawnPicture, shapeOf } from "./picture_index";
+import { type DrawnEdge, type DrawnPicture, shapeOf } from "./drawn_picture";
 
 const SVG = "http://www.w3.org/2000/svg";
 

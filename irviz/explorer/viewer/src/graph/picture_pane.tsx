@@ -4,10 +4,6 @@ import { computed, effect, signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { State, Viewport } from "../state";
 import { counterparts } from "./counterparts";
-import { followGestures } from "./gestures";
-import { ARROWS, type Arrow, nextNode } from "./neighbours";
-import { OtherFunctions } from "./other_functions";
-import { OverviewMap } from "./overview_map";
 import {
   type DrawnEdge,
   type DrawnPicture,
@@ -15,7 +11,11 @@ import {
   partAt,
   showPale,
   wordsAt,
-} from "./picture_index";
+} from "./drawn_picture";
+import { followGestures } from "./gestures";
+import { ARROWS, type Arrow, nextNode } from "./neighbours";
+import { OtherFunctions } from "./other_functions";
+import { OverviewMap } from "./overview_map";
 import { createMarks } from "./picture_marks";
 import type { PictureView } from "./picture_view";
 import { type Pointed, Tooltip } from "./tooltip";

@@ -3,7 +3,7 @@
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Side } from "../schema";
 import type { State, Viewport } from "../state";
-import { type DrawnPicture, readPicture } from "./picture_index";
+import { type DrawnPicture, readPicture } from "./drawn_picture";
 import {
   areSame,
   bound,

@@ -3,9 +3,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { SIDES } from "../controls/before_after_badge";
 import { Button } from "../controls/button";
 import { CopyButton } from "../controls/copy_button";
-import { SIDES } from "../controls/side_badge";
 import { Form } from "../forms/form";
 import { nodeActions, usualSteps } from "../graph/node_actions";
 import { SCHEDULE, ScheduleStepMenu } from "../loops/schedule_step_menu";

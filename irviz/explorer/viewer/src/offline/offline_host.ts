@@ -1,7 +1,6 @@
 // A session that was recorded for a file: it has what Python answered, which is looked up here.
 
 import { signal } from "@preact/signals";
-import type { Host } from "../host";
 import type {
   Details,
   Picture,
@@ -12,6 +11,7 @@ import type {
   ViewerMessage,
   ViewerTraits,
 } from "../schema";
+import type { Host } from "../viewer_host";
 import { otherMatches, searchNodes } from "./offline_search";
 
 const OFFERED: readonly ViewerMessage["action"][] = [

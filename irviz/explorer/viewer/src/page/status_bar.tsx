@@ -4,9 +4,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Button } from "../controls/button";
 import { useLate } from "../controls/show_if_late";
-import type { Connection } from "../host";
 import { useAwaitedStage } from "../stages/pending_stage";
 import type { State } from "../state";
+import type { Connection } from "../viewer_host";
 
 const CONNECTIONS: Record<Connection, string> = {
   none: "recorded: no kernel",

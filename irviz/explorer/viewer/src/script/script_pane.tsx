@@ -4,8 +4,8 @@
 import { openSearchPanel } from "@codemirror/search";
 import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { SideMark } from "../controls/before_after_badge";
 import { Button } from "../controls/button";
-import { SideMark } from "../controls/side_badge";
 import type { Change, Script, Side } from "../schema";
 import { goTo as goToStage } from "../stages/stage_actions";
 import type { State } from "../state";

@@ -2,10 +2,10 @@
 
 import { type Signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { SIDES, SideMark } from "../controls/before_after_badge";
 import { Button } from "../controls/button";
 import { Icon } from "../controls/icons";
 import { asksForMenu, openContextMenu } from "../controls/menu";
-import { SIDES, SideMark } from "../controls/side_badge";
 import type { Side, StageRow } from "../schema";
 import type { State } from "../state";
 import { canDrop, checkout, compareWith, stageMenu, stepStage, visit } from "./stage_actions";

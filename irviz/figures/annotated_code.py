@@ -16,7 +16,7 @@ from irviz.ir.module_to_numpy import line_offsets, part_offsets, write_function
 from irviz.ir.tvmscript import Script, function_texts
 from irviz.model.diff.diff_result import FunctionText
 from irviz.model.graph.graph import CALL_AND_OPERATOR_KINDS, Graph, NodeKind, RegionKind
-from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
+from irviz.view.lecture_slide import CODE_SIZE, LINE_HEIGHT, Mark, Panel, draw_code, wrapped
 from irviz.view.svg_primitives import Rect, Size, add, add_rect, add_text, text_width
 from irviz.view.theme import Theme, ground_colours
 

@@ -31,7 +31,7 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
 )
 from irviz.view.graph.overlay import Overlay, draw_flag, draw_overlay_legend, legend_size
-from irviz.view.slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
+from irviz.view.lecture_slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 

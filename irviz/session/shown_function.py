@@ -8,8 +8,8 @@ from functools import cached_property
 
 from irviz.errors import NotFoundError
 from irviz.limits import MIN_NODES, MOST_NODES
-from irviz.model.folding.containers import ContainerTree, container_tree
 from irviz.model.folding.expansion import Expansion
+from irviz.model.folding.group_tree import ContainerTree, container_tree
 from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
 from irviz.model.graph.graph import (
     AFTER,

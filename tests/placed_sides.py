@@ -2,8 +2,8 @@
 
 import math
 
+from irviz.model.diff.aligned_stage_graphs import side_graphs
 from irviz.model.diff.diff_result import Aspect, ChangeKind
-from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.graph.graph import OUTPUT
 from irviz.view.graph.nodes_and_edges import SceneGeometry

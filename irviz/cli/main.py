@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+from irviz import __version__
 from irviz.errors import InputError, IrvizError, LoadError, SaveError
 from irviz.gc_pause import gc_paused
 from irviz.safe_files import atomic_write, target_path
-from irviz.version import __version__
 
 if TYPE_CHECKING:
     from tvm import ir
@@ -457,7 +457,7 @@ def _add_figures(commands: Commands) -> None:
 
 def _run_figures(options: argparse.Namespace) -> int:
     from irviz.figures.figure_declarations import read_declarations
-    from irviz.figures.figure_files import check_figures, write_figures
+    from irviz.figures.write_and_check_figures import check_figures, write_figures
 
     figures = read_declarations(options.file)
     figures = replace(

@@ -39,9 +39,9 @@ from irviz.session.open_session import load
 from irviz.session.session import Session
 from irviz.session.shown_function import ViewState
 from irviz.transforms.stage import INITIAL
-from irviz.view.blackboard_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
+from irviz.view.lecture_graph import GraphWords, draw_graph_panel, without_frames
 from irviz.view.lecture_slide import LINE_HEIGHT, Panel, SlideText, TooSmallError, slide_figure
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.module_diff import draw_sign_legend, signs_in

@@ -18,7 +18,7 @@ from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
 from irviz.limits import RUN_SECONDS
-from irviz.model.diff.stage_graphs import side_graphs
+from irviz.model.diff.aligned_stage_graphs import side_graphs
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.layers import LayersByNode

@@ -16,8 +16,8 @@ from tvm import relax
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import MOST_NODES
+from irviz.model.diff.aligned_stage_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.diff_result import ChangeKind, FunctionDiff, NodeDiff, diff_part
-from irviz.model.diff.stage_graphs import SideGraph, unfolded_sides
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.folding.visible_graph import VisibleGraph
 from irviz.model.graph.graph import Graph, NodeId, NodeKind, RegionKind

@@ -35,17 +35,7 @@ from irviz.model.diff.compare_functions import (
     with_own_differences,
 )
 from irviz.model.diff.compare_loop_nests import diff_loop_nests
-from irviz.model.diff.diff_result import (
-    Aspect,
-    ChangeKind,
-    Difference,
-    FunctionDiff,
-    FunctionText,
-    ModuleDiff,
-    ModuleText,
-    NodeDiff,
-)
-from irviz.model.diff.node_links import (
+from irviz.model.diff.corresponding_nodes import (
     DiffSide,
     NodeLinks,
     Step,
@@ -55,6 +45,16 @@ from irviz.model.diff.node_links import (
     link_nodes,
     node_groups,
     unchanged_links,
+)
+from irviz.model.diff.diff_result import (
+    Aspect,
+    ChangeKind,
+    Difference,
+    FunctionDiff,
+    FunctionText,
+    ModuleDiff,
+    ModuleText,
+    NodeDiff,
 )
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution

@@ -41,7 +41,11 @@ def ir_snapshot(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     `ir_snapshot(mod)`; a second module of one test needs a name: `ir_snapshot(other, "other")`.
     """
-    from irviz.testing.assert_ir_equal import assert_ir_equal, find_snapshot, write_snapshot
+    from irviz.testing.snapshots_and_assertions import (
+        assert_ir_equal,
+        find_snapshot,
+        write_snapshot,
+    )
 
     test = _NO_NAME.sub("-", f"{request.path.stem}.{request.node.name}").strip("-")
     folder = request.path.parent / FOLDER

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from irviz.errors import DrawError
 from irviz.units import format_number
-from irviz.view.colours import rgb
 from irviz.view.figure import Figure
+from irviz.view.mix_colours import rgb
 from irviz.view.mpl_svg import MARGIN, WIDTH, MplCanvas, array_heading, draw_with_matplotlib
 from irviz.view.theme import THEMES, get_theme
 

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 from irviz.errors import DrawError
 from irviz.view import svg_primitives as svg
-from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
+from irviz.view.mix_colours import mix_colours
 from irviz.view.module_diff import ARROW, draw_fat_arrow
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme

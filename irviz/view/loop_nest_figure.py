@@ -23,8 +23,8 @@ from irviz.model.diff.diff_result import LoopNestDiff
 from irviz.model.loop_nest import LoopNest
 from irviz.units import beginning
 from irviz.view import svg_primitives as svg
-from irviz.view.colours import mix_colours
 from irviz.view.figure import Figure
+from irviz.view.mix_colours import mix_colours
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, get_theme
 

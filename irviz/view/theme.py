@@ -302,7 +302,10 @@ def _selector(attribute: str, sign: str, colour: str) -> str:
 @cache
 def _dark_counterpart(colour: str) -> str:
     """Return what a colour of the theme "course" is in the theme "dark", "" if it is none of it."""
-    from irviz.view.colours import mix_colours, mixed_share  # NumPy: a page is served without it
+    from irviz.view.mix_colours import (  # NumPy: a page is served without it
+        mix_colours,
+        mixed_share,
+    )
 
     light, dark = (_picture_colours(THEMES[name]) for name in ("course", "dark"))
     if colour == _BLACK:  # the outlines of a slide

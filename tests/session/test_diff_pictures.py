@@ -17,8 +17,8 @@ from irviz.course import mm_relu
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MODULES, MyModule, MyModuleHighLevel
 from irviz.errors import DrawError, NotFoundError, SaveError
+from irviz.model.diff.aligned_stage_graphs import side_graphs
 from irviz.model.diff.diff_result import diff_part
-from irviz.model.diff.stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind, lone_calls

@@ -9,7 +9,7 @@ from tvm.relax.testing import nn as testing_nn
 
 import irviz
 from irviz.ir.module_functions import relax_functions
-from irviz.model.diff.stage_graphs import side_graphs
+from irviz.model.diff.aligned_stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind

@@ -80,7 +80,7 @@ def test_a_snapshot_is_written_reviewed_and_compared(
 
 
 def test_constants_are_kept_in_a_snapshot(tmp_path: Path) -> None:
-    from irviz.testing.assert_ir_equal import find_snapshot, write_snapshot
+    from irviz.testing.snapshots_and_assertions import find_snapshot, write_snapshot
 
     bound = bind_params(mlp_params())(MyModuleHighLevel)
     stem = tmp_path / "snapshots" / "bound"

@@ -16,7 +16,7 @@ from irviz.course.mlp import MyModule
 from irviz.model.runs.array_diff import summarise
 from irviz.session.session import Session
 from irviz.session.shown_function import stage_view
-from irviz.view.colours import mix_colours, oklab
+from irviz.view.mix_colours import mix_colours, oklab
 from irviz.view.theme import THEMES, dark_where_the_page_is, page_css, system_css
 from irviz.view.value_charts import draw_chart
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind, Resolution
-from irviz.view.colours import mix_colours, oklab
 from irviz.view.graph.nodes_and_edges import add_shape
 from irviz.view.loop_nest_figure import TINT
+from irviz.view.mix_colours import mix_colours, oklab
 from irviz.view.svg_primitives import Rect, Size
 from irviz.view.theme import STYLES, THEMES, NodeShape, get_theme, node_style
 

@@ -11,6 +11,7 @@ from operator import eq
 from typing import TypeAlias
 
 from irviz.model.diff.canonical_names import Renaming
+from irviz.model.diff.corresponding_nodes import NodeGroup, NodeLinks, outermost
 from irviz.model.diff.diff_result import (
     Aspect,
     ChangeKind,
@@ -19,7 +20,6 @@ from irviz.model.diff.diff_result import (
     NodeDiff,
     Part,
 )
-from irviz.model.diff.node_links import NodeGroup, NodeLinks, outermost
 from irviz.model.graph.graph import (
     CALLEE,
     FUNCTION_NAME,

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from irviz.model.diff.aligned_stage_graphs import SideGraph
 from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
-from irviz.model.diff.stage_graphs import SideGraph
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
 from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
-from irviz.view.colours import mix_colours
 from irviz.view.graph import node_labels
+from irviz.view.mix_colours import mix_colours
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme
 

@@ -9,8 +9,8 @@ from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
+from irviz.model.diff.aligned_stage_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.diff_result import FunctionDiff
-from irviz.model.diff.stage_graphs import SideGraph, SideGraphs, side_graphs
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind

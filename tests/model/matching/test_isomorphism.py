@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from irviz.model.diff.node_links import isomorphism
+from irviz.model.diff.corresponding_nodes import isomorphism
 from irviz.model.graph.graph import RegionKind
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
-from irviz.view.colours import mix_colours
 from irviz.view.graph.graph_figure import OccupiedArea, draw_graph
 from irviz.view.graph.overlay import Mark, Overlay
+from irviz.view.mix_colours import mix_colours
 from irviz.view.svg_primitives import Rect
 from irviz.view.theme import THEMES
 

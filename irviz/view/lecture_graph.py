@@ -1,4 +1,4 @@
-"""A graph in blackboard style: the chain of calls, with everything else at the sides.
+"""A graph as lectures draw it: the chain of calls, with everything else at the sides.
 
 Parameters of a single call are at its left, buffers at the right of the call that writes them, and
 callouts, which show text, further out. The rest is laid out like any graph.

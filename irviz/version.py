@@ -1,3 +1,0 @@
-"""The version of irviz."""
-
-__version__ = "0.1.0"

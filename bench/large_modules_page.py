@@ -25,7 +25,8 @@ CELL = "began = time.time(); explorer = irviz.explore(module); ended = time.time
 _TOGGLE = f"""async () => {{ {PAINTED}
     const picture = () => sized(document.querySelector('.irviz-canvas svg.irviz'));
     const all = () => [...document.querySelectorAll('.irviz-canvas .toggle[data-toggle]')];
-    const isClosed = toggle => toggle.closest('.node') !== null; // else it is of a frame
+    const isClosed = ({{dataset: {{toggle: id}}}}) => // else it is of a frame
+        picture().querySelector(`.node[data-node="${{id}}"]`) !== null;
     const click = async toggle => {{
         const before = picture(), start = performance.now();
         toggle.dispatchEvent(new MouseEvent('click', {{bubbles: true, composed: true}}));

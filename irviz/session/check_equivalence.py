@@ -38,7 +38,7 @@ from irviz.runtime.argument_conversion import Rows
 from irviz.runtime.call_inputs import Cases
 from irviz.runtime.rpc_vm import tuple_leaves
 from irviz.runtime.run import run
-from irviz.runtime.sample_arguments import Sample, further_samples, map_arrays, usual_samples
+from irviz.session.equivalence_samples import Sample, further_samples, map_arrays, usual_samples
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.apply_transform import try_transform

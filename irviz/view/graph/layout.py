@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise, product
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -132,16 +132,27 @@ class Routing:
         entering = grouped(
             (target, (name, source, entry)) for name, source, target, entry in self._edges
         )
+        curves = {name: (one, _sampled(one)) for name, one in self.routes.items()}
+
+        @cache
+        def free_direct(source: str, target: str, entry: float) -> list[tuple[Route, Points]]:
+            one = self._direct(source, target, entry)
+            return [(one, _sampled(one))] if self._is_free(one) else []
+
+        def crossings(both: Sequence[tuple[Route, Points]]) -> int:
+            (_, first), (_, second) = both
+            return _crossings(first, second)
+
         for target, siblings in entering.items():
             for pair in combinations(siblings, 2):
-                names = [name for name, _, _ in pair]
-                choices = [[self.routes[name]] for name in names]
-                if _crossings(*(known for (known,) in choices)):
-                    for (_, source, entry), known in zip(pair, choices, strict=True):
-                        direct = self._direct(source, target, entry)
-                        known += [direct] if self._is_free(direct) else []
-                    best = min(product(*choices), key=lambda both: _crossings(*both))
-                    self.routes.update(zip(names, best, strict=True))
+                if crossings([curves[name] for name, _, _ in pair]):
+                    choices = (
+                        [curves[name], *free_direct(source, target, entry)]
+                        for name, source, entry in pair
+                    )
+                    best = min(product(*choices), key=crossings)
+                    curves.update(zip((name for name, _, _ in pair), best, strict=True))
+        self.routes = {name: one for name, (one, _) in curves.items()}
 
     def keep_in_frames(self) -> None:
         """Move each route into the smallest frame around both ends, if it meets no box there.
@@ -204,12 +215,19 @@ class Routing:
             ends = np.array([self._layout.nodes[source], self._layout.nodes[target]])
             met = np.vstack([self._boxes, outlines[~_inside(ends, outlines).any(0)]])
             others = [way for other, way in taken if other != source]
+            across, upright = (
+                np.array([way for way in others if _is_across(way) == is_across]).reshape(-1, 4)
+                for is_across in (True, False)
+            )
             lanes = _lanes(routes[name], sampled[at], flow, boxes, frames, turns[source])
             for corners, clear in lanes:
                 ways = [_way(*pair, clear) for pair in pairwise(corners)]
                 ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
-                along = ((a, b) for a in ways for b in others if _is_across(a) == _is_across(b))
-                if not _meet(ways, met) and not any(a.overlaps(b) for a, b in along):
+                if not any(
+                    _meet([way], rects)
+                    for way in ways
+                    for rects in (met, across if _is_across(way) else upright)
+                ):
                     points = [start, *corners, end]
                     yield crossings(np.array(points), source), points
 
@@ -389,9 +407,8 @@ def _title_of(frame: ClusterFrame) -> Rect:
     return Rect(frame.rect.left, y - _TITLE / 2, 2 * x - frame.rect.left, y + _TITLE / 2)
 
 
-def _crossings(one: Route, two: Route) -> int:
-    """Return how often two curves cross, as lines between some of their points."""
-    first, second = _sampled(one), _sampled(two)
+def _crossings(first: Points, second: Points) -> int:
+    """Return how often two lines of several segments cross."""
     if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
         return 0
     return _segments_crossed(first, [second])

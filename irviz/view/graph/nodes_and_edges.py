@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -372,18 +372,20 @@ def arrow_rect(route: Route) -> Rect:
     )
 
 
-def points_along(route: Route, step: float) -> NDArray[np.float64]:
-    """Return points (n, 2) of a route's curve, about `step` px apart."""
-    found = [np.empty((0, 2))]
-    points = route.points
-    for index in range(0, len(points) - 3, 3):
-        a, b, c, d = points[index : index + 4]
-        count = max(1, math.ceil((math.dist(a, b) + math.dist(b, c) + math.dist(c, d)) / step))
-        t = np.arange(count) / count
-        u = 1 - t
-        weights = np.stack((u**3, 3 * u * u * t, 3 * u * t * t, t**3), axis=1)
-        found.append(weights @ np.array((a, b, c, d)))
-    return np.concatenate(found)
+def points_along(routes: Iterable[Route], step: float) -> NDArray[np.float64]:
+    """Return points (n, 2) of the curves of routes, about `step` px apart."""
+    lines = (route.points for route in routes)
+    parts = np.array([line[at : at + 4] for line in lines for at in range(0, len(line) - 3, 3)])
+    a, b, c, d = parts.reshape(-1, 4, 2).swapaxes(0, 1)
+    lengths = sum(np.hypot(*(end - start).T) for start, end in pairwise((a, b, c, d)))
+    counts = np.maximum(1, np.ceil(lengths / step)).astype(int)
+    first, total = np.cumsum(counts) - counts, int(counts.sum())
+    t = ((np.arange(total) - np.repeat(first, counts)) / np.repeat(counts, counts))[:, None]
+    found = np.zeros((total, 2))
+    for power in (d - 3 * c + 3 * b - a, 3 * (c - 2 * b + a), 3 * (b - a), a):
+        found *= t
+        found += np.repeat(power, counts, axis=0)
+    return found
 
 
 def _arrow(base: Point, tip: Point, edge: Edge) -> str:
@@ -537,19 +539,18 @@ class SceneGeometry:
     def _free_corner(self, frame: Rect) -> Point:
         """Return the place of a frame's button: its upper right corner, or left of edges there."""
         top = frame.top
-        lines = self._passing(top, _CLEAR)
-        places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE).tolist()
-        free = (x for x in places if all(abs(x - one) >= _CLEAR for one in lines))
-        return (next(free, frame.right), top)
+        lines = np.sort([-math.inf, *self._passing(top, _CLEAR), math.inf])
+        places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE)
+        next_line = np.searchsorted(lines, places)
+        gaps = np.minimum(lines[next_line] - places, places - lines[next_line - 1])
+        return (float(next(iter(places[gaps >= _CLEAR]), frame.right)), top)
 
     def _passing(self, height: float, near: float) -> list[float]:
         """Return where edges are that pass a height, also a little above and below it."""
-        found: list[float] = []
-        for _, route in self.edges:
-            if (route.points[0][1] - height) * (route.tip[1] - height) < 0:
-                x, y = points_along(route, _POINT_DISTANCE).T
-                found += x[abs(y - height) < near].tolist()
-        return found
+        routes = (route for _, route in self.edges)
+        passing = (r for r in routes if (r.points[0][1] - height) * (r.tip[1] - height) < 0)
+        x, y = points_along(passing, _POINT_DISTANCE).T
+        return list[float](x[abs(y - height) < near].tolist())
 
     def title(self, index: int) -> str:
         """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
@@ -600,8 +601,8 @@ class SceneGeometry:
 
     def lines(self) -> Iterator[Point]:
         """Yield points of the edges and frames, which labels should not cover."""
-        for _, route in self.edges:
-            yield from map(tuple, points_along(route, _POINT_DISTANCE).tolist())
+        routes = (route for _, route in self.edges)
+        yield from map(tuple, points_along(routes, _POINT_DISTANCE).tolist())
         for frame in self.frames.values():
             left, top, right, bottom = frame.rect
             for step in range(int(frame.rect.width / _POINT_DISTANCE)):

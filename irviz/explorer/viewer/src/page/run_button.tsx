@@ -5,7 +5,8 @@ import { useEffect } from "preact/hooks";
 import { Button } from "../controls/button";
 import { useLate } from "../controls/show_if_late";
 import type { State } from "../state";
-import { Closable, cancel } from "./status_bar";
+import { Closable } from "./banners";
+import { cancel } from "./status_bar";
 
 const PATIENCE = 300; // ms after which Run becomes Cancel: a double click is not to cancel
 

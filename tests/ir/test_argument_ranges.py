@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import IRModule, relax
 
-from irviz.ir.index_ranges import argument_ranges
+from irviz.ir.argument_ranges import argument_ranges
 
 MODULE = """
 @I.ir_module

@@ -13,7 +13,7 @@ import numpy as np
 from tvm import ir, relax
 
 from irviz.errors import InputError
-from irviz.ir.index_ranges import ANY, ValueRange, argument_ranges
+from irviz.ir.argument_ranges import ANY, ValueRange, argument_ranges
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.parameter_values import Argument
 from irviz.ir.symbolic_shapes import parameter_types, symbolic_sizes

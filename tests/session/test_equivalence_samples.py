@@ -9,7 +9,7 @@ import pytest
 from tvm import IRModule, relax, tirx
 
 from irviz.runtime.call_inputs import CallInputs
-from irviz.runtime.sample_arguments import Sample, further_samples, usual_samples
+from irviz.session.equivalence_samples import Sample, further_samples, usual_samples
 
 
 def adding(*types: tuple[tuple[Any, ...], str]) -> IRModule:

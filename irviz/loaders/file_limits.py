@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import re
 import reprlib
 import stat
@@ -14,10 +13,9 @@ from io import BytesIO
 from itertools import islice
 from pathlib import Path
 
-import cloudpickle
-
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import FILE_SECONDS
+from irviz.worker.responses import limit_answer
 from irviz.worker.sandbox import free_memory, limited_memory
 
 
@@ -148,26 +146,17 @@ def memory_for(size: int, ratio: int) -> Iterator[None]:
         ) from None
 
 
-def check_result(result: object, size: int) -> None:
-    """Raise FileError if the content read from a file of `size` bytes is too large to pass on."""
-    counter = _Counter(size, min(max_unpacked(size), memory_share()))
-    cloudpickle.dump(result, counter, buffer_callback=counter.write)
+def limit_result(size: int) -> None:
+    """Let the worker refuse to pass on what it reads from a file of `size` bytes if that is large.
 
-
-class _Counter:
-    """A file that only counts what is written to it."""
-
-    def __init__(self, size: int, most: int) -> None:
-        self._size, self._most, self._count = size, most, 0
-
-    def write(self, content: bytes | pickle.PickleBuffer) -> None:
-        """Count more bytes; raise FileError if there are too many."""
-        self._count += memoryview(content).nbytes
-        if self._count > self._most:
-            raise FileError(
-                f"becomes more than {self._most:,} bytes, the limit for a file of {self._size:,} "
-                "bytes: give a smaller model, or one with its weights in the file"
-            )
+    The caller gets a FileError then.
+    """
+    most = min(max_unpacked(size), memory_share())
+    refusal = (
+        f"becomes more than {most:,} bytes, the limit for a file of {size:,} bytes: give a smaller "
+        "model, or one with its weights in the file"
+    )
+    limit_answer(most, FileError(refusal))
 
 
 # --- Read a whole file, or open an archive, within the limits for files --------------------------

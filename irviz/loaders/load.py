@@ -21,8 +21,8 @@ from irviz.errors import LoadError
 from irviz.loaders.file_limits import (
     FileError,
     brief,
-    check_result,
     file_size,
+    limit_result,
     memory_for,
     named,
     read_file,
@@ -423,9 +423,8 @@ def read_content(
         external = external_bytes(content, path and path.parent)
     size = len(content) + external
     with memory_for(size, kind.memory_ratio):
-        loaded = _read(content, kind, file, name, path, missing)
-        check_result(loaded, size)
-    return loaded
+        limit_result(size)
+        return _read(content, kind, file, name, path, missing)
 
 
 def _read(

@@ -10,7 +10,7 @@ from tvm import ir
 
 import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, check_result, memory_for
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, limit_result, memory_for
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import (
     CellDefinitions,
@@ -94,8 +94,6 @@ def read_cell(cell: str) -> CellModules:
         if not script.names:
             raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
         modules = modules_of(script.text, CELL, script.imported)
-        found = CellModules(
-            modules, upgraded, upgrade.unified_diff(cell, upgraded.text, "cell"), script
-        )
-        check_result(found, len(cell))
-        return found
+        limit_result(len(cell))
+        diff = upgrade.unified_diff(cell, upgraded.text, "cell")
+        return CellModules(modules, upgraded, diff, script)

@@ -143,6 +143,8 @@ class _Array(msgspec.Struct, array_like=True):
 
 _file: int | None = None
 """The file for large arrays of the next answer, if this process is a worker."""
+_limit: tuple[int, Exception] | None = None
+"""The most bytes of the next answer, and the error if it has more."""
 _Packing = tuple[Callable[[Any], object], Callable[[Any], object]]
 _kinds: dict[type, _Packing] = {}
 
@@ -180,8 +182,16 @@ def answer_file() -> int | None:
     return _file
 
 
+def limit_answer(most: int, refusal: Exception) -> None:
+    """Let the function that is called now fail if its answer has more bytes, with its arrays."""
+    global _limit
+    _limit = most, refusal
+
+
 def packed_call(function: Callable[[], object]) -> bytes:
     """Call a function and return its packed value, or exception and traceback."""
+    global _limit
+    _limit = None
     try:
         value = function()
         return value if isinstance(value, Packed) else pack_answer(value, _file)
@@ -197,10 +207,18 @@ def pack_answer(value: object, number: int | None) -> bytes:
     if number is not None:
         file = _ArrayFile()
         packed = _packed(value, file.place)
+        _check_size(len(packed) + file.size)
         with contextlib.suppress(OSError):
             file.write(number)
             return _packed(_Answer(msgspec.Raw(packed), None, file.size, file.is_shared))
-    return _packed(_Answer(msgspec.Raw(_packed(value))))
+    packed = _packed(value)
+    _check_size(len(packed))
+    return _packed(_Answer(msgspec.Raw(packed)))
+
+
+def _check_size(size: int) -> None:
+    if _limit and size > _limit[0]:
+        raise _limit[1]
 
 
 def pack_failure(failure: BaseException, text: str) -> bytes:

@@ -19,10 +19,11 @@ from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import file_limits
 from irviz.loaders import load_in_worker as worker_reader
-from irviz.loaders.file_limits import FileError, check_result
+from irviz.loaders.file_limits import FileError, limit_result
 from irviz.loaders.load import is_session_file, load, load_content, read_content, read_path
 from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.models import pt2_models
+from irviz.worker.responses import exception, packed_call, unpack_answer
 
 pytestmark = pytest.mark.worker
 
@@ -332,10 +333,21 @@ def test_reading_gets_the_share_of_a_file_in_the_free_memory(monkeypatch):
 
 def test_a_file_that_becomes_too_much_is_refused_before_the_caller_gets_it(monkeypatch):
     monkeypatch.setattr(file_limits, "MIN_UNPACKED", 1000)
-    check_result(b"0" * 900, 10)
-    with pytest.raises(FileError, match=r"becomes more than 1,000 bytes, the limit for a file of"):
-        check_result(b"0" * 1001, 10)
-    check_result(np.zeros(1500, "uint8"), 100)  # twenty times its size
+
+    def failure_of(content, size, kind=bytes):
+        def read():
+            limit_result(size)
+            return content
+
+        return unpack_answer(packed_call(read), None, kind)[1]
+
+    assert failure_of(b"0" * 900, 10) is None
+    too_large = exception(failure_of(b"0" * 1001, 10))
+    assert isinstance(too_large, FileError)
+    assert "becomes more than 1,000 bytes, the limit for a file of 10 bytes" in str(too_large)
+    assert exception(failure_of(np.zeros(1001, "uint8"), 10, np.ndarray)).args == too_large.args
+    assert failure_of(np.zeros(1500, "uint8"), 100, np.ndarray) is None  # twenty times its size
+    assert unpack_answer(packed_call(lambda: b"0" * 1001), None, bytes)[1] is None  # of no file
 
 
 def test_a_long_string_in_an_annotation_does_not_end_the_process(tmp_path):

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 from irviz.gc_pause import gc_paused
+from irviz.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-__version__ = "0.1.0"
 
 if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib raises here, and so would TVM's import
     os.environ["HOME"] = "/"  # as containers set it, where nothing can be kept

@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from irviz import __version__
 from irviz.errors import InputError, IrvizError, LoadError, SaveError
 from irviz.gc_pause import gc_paused
 from irviz.safe_files import atomic_write, target_path
+from irviz.version import __version__
 
 if TYPE_CHECKING:
     from tvm import ir

@@ -20,7 +20,6 @@ import numpy as np
 import tvm
 from tvm import ir
 
-from irviz import __version__
 from irviz.errors import LoadError, RunError, SaveError
 from irviz.ir.module_functions import drawable_functions
 from irviz.limits import SCRIPT_SECONDS
@@ -56,6 +55,7 @@ from irviz.session.session_state import SessionState
 from irviz.transforms.export_python import PythonScript
 from irviz.transforms.stage import Stage, to_script
 from irviz.transforms.stage_tree import StageTree
+from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
 
 FORMAT = 1

@@ -75,6 +75,8 @@ function StageButton(props: {
   );
 }
 
+const LEAST_TITLE = 5; // em of a long title that stay where there is little room
+
 function Breadcrumb({ state }: { state: State }) {
   const { function: name, part } = state.scene.value;
   const row = state.current.value;
@@ -102,7 +104,11 @@ function Breadcrumb({ state }: { state: State }) {
       />
       <ol>
         {state.title.value !== row?.label && !isShort && (
-          <li class="irviz-crumb-title" title={state.title.value}>
+          <li
+            class="irviz-crumb-title"
+            title={state.title.value}
+            style={{ minWidth: `${Math.min(state.title.value.length / 2, LEAST_TITLE)}em` }}
+          >
             {state.title.value}
           </li>
         )}

@@ -19,7 +19,7 @@ from .explorer.explorer import Explorer as Explorer
 from .explorer.explorer import explore as explore
 from .explorer.explorer import record as record
 from .explorer.save_html import save_html as save_html
-from .figures.figure_files import figure as figure
+from .figures.write_and_check_figures import figure as figure
 from .ir.module_to_numpy import NumPyProgram as NumPyProgram
 from .ir.module_to_numpy import to_numpy as to_numpy
 from .model.graph.graph import Graph as Graph
@@ -45,8 +45,8 @@ from .session.reduce_module import Reduction as Reduction
 from .session.reduce_module import reduce as reduce
 from .session.run_stages import DivergenceReport as DivergenceReport
 from .session.session import Session as Session
-from .session.stage_view import ViewState as ViewState
-from .testing.assert_ir_equal import assert_ir_equal as assert_ir_equal
+from .session.shown_function import ViewState as ViewState
+from .testing.snapshots_and_assertions import assert_ir_equal as assert_ir_equal
 from .transforms.kernels import library as library
 from .transforms.passes.catalog import register_pass as register_pass
 from .transforms.passes.catalog import register_rewrite as register_rewrite

@@ -50,7 +50,7 @@ def test_no_edge_of_a_tall_model_turns_back_or_crosses_a_node(direction, skips):
     assert all(frame.rect.contains(scene.shapes[node.id]) for node in graph.nodes[1:])
     for edge, route in scene.edges:
         others = [rect for node, rect in scene.shapes.items() if node not in edge[:2]]
-        points = [*points_along(route, 4.0)]
+        points = [*points_along([route], 4.0)]
         assert (points[-1][1] - points[0][1]) * scene.outward > 0, edge
         for x, y in points:
             assert not any(rect.overlaps(Rect(x, y, x + 1, y + 1)) for rect in others), edge
@@ -109,7 +109,7 @@ def test_the_parameters_of_the_first_picture_do_not_cross(direction):
     graph = extract(MyModuleStatic)
     routes = place_graph(graph, direction).layout.routes
     lines = {
-        edge.source: points_along(routes[f"e{index}"], 4)
+        edge.source: points_along([routes[f"e{index}"]], 4)
         for index, edge in enumerate(graph.edges)
         if edge.target == "out"
     }

@@ -221,7 +221,7 @@ def test_an_edge_that_leads_back_passes_beside_its_ends(direction, source, targe
     edges = [("e0", "s", "t", 0.5)]
     route = Routing(placed, LayoutInput(sizes, edges, {}, FLOWS[direction])).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
-    line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
+    line = [Box(x, y, x, y) for x, y in points_along([route], 2)]
     assert len(line) > 15
     assert not [point for point in line if any(box.holds(point) for box in boxes)][1:]
     assert all(-16 < p.left < 316 and -16 < p.top < 336 for p in line)  # not past the margin
@@ -237,7 +237,7 @@ def test_an_edge_that_leads_back_goes_around_what_stands_beside_its_ends(directi
     edges = [("e0", "s", "t", 0.5)]
     route = Routing(placed, LayoutInput(sizes, edges, {}, FLOWS[direction])).routes["e0"]
     boxes = node_boxes(placed, sizes).values()
-    line = [Box(x, y, x, y) for x, y in points_along(route, 2)]
+    line = [Box(x, y, x, y) for x, y in points_along([route], 2)]
     assert not [point for point in line if any(box.holds(point) for box in boxes)][1:]
 
 

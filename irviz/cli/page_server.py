@@ -57,6 +57,7 @@ from irviz.cli.page_launcher import (
 from irviz.cli.page_listener import REFUSED, Listener
 from irviz.cli.start_page_choices import EXAMPLES, add_recent_file, recent_files
 from irviz.errors import UnsupportedOperatorError
+from irviz.explorer.viewer import STATIC
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES, fork_main, fork_workers_from_here
 from irviz.worker.worker_main import exit_with_parent, load_tvm
@@ -243,6 +244,7 @@ def page_application(shown: PageSession) -> Application:
             ("/open", _Open),
             ("/opened", _Opened),
             ("/connection", _Connection),
+            (r"/static/(viewer\.js)", _Static, {"path": str(STATIC)}),
             (r"/static/(\w+\.\w+)", _Static, {"path": str(PAGE / "static")}),
         ],
         default_handler_class=_Missing,
@@ -532,9 +534,12 @@ def explorer_of_page(session: Session, pages: Pages) -> Explorer:
     from irviz.explorer.explorer import Explorer
     from irviz.runtime.kernel_cache import say_if_none_are_kept
 
+    class PageExplorer(Explorer):
+        _esm = "static/viewer"  # `widget_manager.ts` has loaded it while TVM was loaded
+
     say_if_none_are_kept()
     pages.connect_widgets(Explorer.handle_control_comm_opened)
-    explorer = Explorer(session, height=0)
+    explorer = PageExplorer(session, height=0)
     if words := _undefined_words(session):
         explorer.dispatch(Say(words))
     return explorer

@@ -38,6 +38,7 @@ from irviz.cli.page_launcher import (
     served,
     started,
 )
+from irviz.explorer.viewer import STATIC
 
 pytestmark = pytest.mark.worker
 SCRIPT = "</script><script>alert(1)</script>"
@@ -205,6 +206,17 @@ def test_the_page_runs_no_script_that_is_written_into_it_and_evaluates_none(page
     assert re.fullmatch(r'<script type="module" src="static/page.js[?]token=[\w-]{32}">', script)
 
 
+def test_the_viewer_s_script_is_loaded_with_the_page_and_not_sent_with_the_widget(page, url):
+    _, _, text = page
+    [address] = re.findall(
+        '<link rel="modulepreload" href="(static/viewer.js[?]token=[^"]*)">', text
+    )
+    status, headers, script = fetch(f"{url.partition('?')[0]}{address}")
+    assert status == 200
+    assert "javascript" in headers["Content-Type"]
+    assert script == (STATIC / "viewer.js").read_text("utf-8")
+
+
 def test_the_page_sets_no_cookie_which_other_ports_of_the_machine_would_get_too(page):
     _, headers, _ = page
     assert headers.get_all("Set-Cookie") is None
@@ -218,7 +230,8 @@ def test_the_picture_is_in_the_document_as_an_image_which_runs_nothing(page):
 
 @pytest.mark.parametrize("query", ["", "?token=", "?token=x", "?token=%ff", "?token=é&token=ü"])
 @pytest.mark.parametrize(
-    "path", ["/", "/connection", "/open", "/opened", "/static/page.js", "/static/%00"]
+    "path",
+    ["/", "/connection", "/open", "/opened", "/static/page.js", "/static/viewer.js", "/static/%00"],
 )
 def test_without_the_token_neither_the_page_nor_its_connection_is_given(url, path, query):
     host = url.partition("/?")[0]

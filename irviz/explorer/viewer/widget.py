@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 import anywidget
@@ -46,7 +47,7 @@ _TRAITS["forms"].tag(**ipywidgets.widget_serialization)
 class Viewer(anywidget.AnyWidget, ViewerTraits):
     """Displays its data, and reports the actions that the user requests."""
 
-    _esm = STATIC / "viewer.js"
+    _esm: Path | str = STATIC / "viewer.js"
     _css = STATIC / "viewer.css"
 
     locals().update(_TRAITS)

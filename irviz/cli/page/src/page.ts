@@ -64,9 +64,10 @@ async function show(): Promise<void> {
   const connection = new Connection(address.href);
   await connection.open();
   followConnection(connection);
-  const id = main.dataset.model || (await opened());
   const manager = new PageManager(connection);
-  await manager.load();
+  const id = main.dataset.model || (await opened());
+  // Python makes all widgets at once: the connection has heard of all of them, or of none
+  if (!manager.has_model(id)) await manager.load();
   const model = await manager.get_model(id);
   const view = await manager.create_view(model as never);
   removeFirstPicture();

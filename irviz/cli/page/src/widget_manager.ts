@@ -17,6 +17,8 @@ const MODULES: Record<string, () => Classes> = {
   anywidget: defined,
 };
 
+const VIEWER = "static/viewer";
+
 export class PageManager extends ManagerBase {
   private readonly comms = new Map<string, Comm>();
   private dealt: Promise<unknown> = Promise.resolve();
@@ -33,6 +35,16 @@ export class PageManager extends ManagerBase {
   /** Make the models of all widgets that Python has. */
   load(): Promise<void> {
     return this._loadFromKernel();
+  }
+
+  /** Make a model; the viewer's script is not sent with its state, as the page has loaded it. */
+  override async new_model(
+    options: Parameters<ManagerBase["new_model"]>[0],
+    state: Parameters<ManagerBase["new_model"]>[1] = {},
+  ) {
+    if (state._esm !== VIEWER) return super.new_model(options, state);
+    const script = new URL(`${VIEWER}.js${location.search}`, location.href); // with the token
+    return super.new_model(options, { ...state, _esm: script.href });
   }
 
   protected async loadClass(name: string, module: string): Promise<never> {

@@ -87,7 +87,8 @@ def main() -> NoReturn:
         os.environ.update(request.environment)
         threading.Thread(target=_exit_after, args=[given], daemon=True).start()
         _say(answer, pid=os.getpid())
-    others = Path.cwd(), Path(sys.argv[0]).parent  # where modules of the user's may be
+    # where modules of the user's may be; irviz itself may be there, too, as in a clone
+    others = {Path.cwd(), Path(sys.argv[0]).parent} - {Path(__file__).parents[2]}
     sys.path[:] = [place for place in sys.path if place and Path(place) not in others]
     os.chdir(request.directory)
     with contextlib.suppress(KeyboardInterrupt), interruptible():

@@ -1,6 +1,10 @@
 """No process of irviz takes modules from the folder of the file that it opens."""
 
+import base64
+import contextlib
 import importlib.metadata
+import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -8,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import irviz as package
 from irviz.cli.page_launcher import served
+from irviz.course.mlp import MyModule
+from irviz.view.graph.graph_figure import draw_graph
 
 pytestmark = pytest.mark.worker
 MODEL = """
@@ -75,10 +82,44 @@ def test_no_command_runs_one(folder, arguments):
     assert not (folder.parent / "ran").exists()
 
 
+def first_picture(url):
+    """Return the SVG in a page, once the file has been opened."""
+    with urllib.request.urlopen(url.replace("/?", "/opened?"), timeout=60) as opened:
+        assert json.load(opened)["model"]
+    with urllib.request.urlopen(url, timeout=60) as page:
+        [data] = re.findall(rb'src="data:image/svg[+]xml;base64,([^"]*)"', page.read())
+    return base64.b64decode(data).decode()
+
+
+@contextlib.contextmanager
+def page_of_command(*arguments):
+    """Yield the address of the page that a command serves, from the current directory."""
+    command = [Path(sys.executable).with_name("irviz"), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield re.search(r"http://\S+", process.stdout.readline())[0]
+        finally:
+            process.terminate()
+
+
 def test_the_server_of_the_page_runs_none(folder):
-    with (
-        served(str(folder / "model_file.py")) as (_, url),
-        urllib.request.urlopen(url, timeout=60) as page,
-    ):
-        assert b"data:image/svg+xml" in page.read()  # the file has been opened and drawn
+    with served(str(folder / "model_file.py")) as (_, url):
+        assert first_picture(url)
     assert not (folder.parent / "ran").exists()
+
+
+def test_the_command_that_serves_a_page_runs_none(folder):
+    with page_of_command("open", "--new", "--no-browser", "model_file.py") as url:
+        assert first_picture(url)
+    assert not (folder.parent / "ran").exists()
+
+
+def test_a_page_that_is_served_from_where_irviz_is_has_the_layout_of_others(monkeypatch):
+    def size(picture):
+        return re.search(r'viewBox="[^"]*"', picture)[0]
+
+    monkeypatch.chdir(Path(package.__file__).parents[1])
+    with page_of_command("demo", "--no-browser") as url:
+        found = first_picture(url)
+    plain = draw_graph(package.graph(MyModule), seconds=0)
+    assert size(found) == size(package.draw(MyModule).svg) != size(plain.svg)

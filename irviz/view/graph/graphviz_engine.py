@@ -7,7 +7,7 @@ import faulthandler
 import signal
 
 from irviz.worker.captured_output import captured_stderr
-from irviz.worker.supervisor import Worker, WorkerError
+from irviz.worker.supervisor import StartError, Worker, WorkerError
 
 _MAX_SECONDS = 86_400.0  # every timer accepts this
 _TRIAL = 'digraph { a [label=<<TABLE><TR><TD PORT="p"></TD></TR></TABLE>>] b -> a:p }'
@@ -25,12 +25,15 @@ def run_dot(dot: str, seconds: float) -> str | None:
     Raises:
         ValueError: The text is not DOT; the message is Graphviz's.
         ImportError: pygraphviz cannot be loaded.
+        StartError: The process of the engine cannot be started.
     """
     if not seconds > 0:
         return None
     limit = min(seconds, _MAX_SECONDS)
     try:
         return ENGINE.call(_draw, dot, limit, seconds=limit).decode()
+    except StartError:
+        raise
     except WorkerError:
         return None
 

@@ -91,7 +91,7 @@ def lay_out(dot: str, seconds: float = LAYOUT_SECONDS) -> Layout:
     Raises:
         TimeoutError: The engine gave no answer. It may the next time, and an error is not cached.
         ValueError: As in `read_layout` and `run_dot`.
-        ImportError: As in `run_dot`.
+        ImportError, StartError: As in `run_dot`.
     """
     answer = run_dot(dot, seconds)
     if answer is None:

@@ -16,6 +16,7 @@ import pytest
 
 from irviz.view.graph import graphviz_engine
 from irviz.worker import supervisor
+from irviz.worker.supervisor import StartError
 
 pytestmark = pytest.mark.worker
 
@@ -438,7 +439,8 @@ def test_a_missing_pygraphviz_is_named(start, fake):
 
 
 @pytest.mark.usefixtures("fresh")
-def test_where_no_process_can_start_there_is_no_layout(monkeypatch):
+def test_where_no_process_can_start_it_is_said(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     graphviz_engine.ENGINE.start()
-    assert graphviz_engine.run_dot(SMALL, PATIENCE) is None
+    with pytest.raises(StartError, match=r"could not be started: .*No such file or directory"):
+        graphviz_engine.run_dot(SMALL, PATIENCE)

@@ -12,6 +12,8 @@ from irviz.model.graph.graph import Node, NodeId, NodeKind
 
 MOST_FOUND = 200
 """The most nodes that are listed."""
+_OCCURRENCE = r"^[^=\n]*{0}[^=\n]*$|(?<![^\W\d_]){0}"
+"""A word anywhere in a line that is no attribute, or at the beginning of a word."""
 _SHAPE = re.compile(r"\d+(?:[x×]\d+)+")
 
 
@@ -21,7 +23,8 @@ def search_nodes(
     """Return the nodes with every word in their names, type, layers, attributes or notes.
 
     Case does not matter, nor the bracket before a list: `strides=2` finds `strides=(2, 2)`, and
-    shapes are found with commas, with or without spaces, and as `1x64x56x56`. Nodes
+    shapes are found with commas, with or without spaces, and as `1x64x56x56`. In an attribute a
+    word begins as one of its words does: `add` finds no `padding=1`. Nodes
     whose name or callee is the first word come first, and nodes without a callee, such as weights,
     after calls. Of each kind, those whose name or callee starts with the word come first.
     Otherwise the order is that of `nodes`.
@@ -30,9 +33,10 @@ def search_nodes(
     if not terms:
         return ()
     found = []
+    looked_for = [re.compile(_OCCURRENCE.format(re.escape(word)), re.MULTILINE) for word in terms]
     for index, node in enumerate(nodes):
         text = _searched(search_text(node, notes.get(node.id, "")))
-        if all(word in text for word in terms):
+        if all(one.search(text) for one in looked_for):
             found.append((_rank(text, terms[0]), index, node.id))
     return tuple(node_id for _, _, node_id in sorted(found))
 

@@ -106,6 +106,8 @@ def test_a_node_is_found_by_its_layer_and_attributes_and_by_where_it_was_written
     notes = {NodeId("lv13"): "Conv /layer3/Conv"}
     for words in ("layer3.0.conv1", "Layer3 conv2d", "strides=(2,", "strides=2", "/layer3/conv"):
         assert search_nodes(nodes, words, notes) == ("lv13",)
+    assert search_nodes(nodes, "rides", notes) == ()
+
 
 
 def test_nothing_is_found_where_there_are_no_nodes():

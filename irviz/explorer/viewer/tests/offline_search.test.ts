@@ -14,6 +14,15 @@ test("a file finds the groups and nodes that Python finds, in its order", () => 
   }
 });
 
+test("a word begins as one of the words of an attribute does", () => {
+  const text = "lv\nnn.conv2d\nlv\n\nTensor[(1, 8)]\nconv-1.x\npadding=(1, 1)";
+  const found = (words: string) =>
+    searchNodes([{ node: "lv", text, line: "", rest: "" }], words).length;
+  for (const words of ["pad", "padding=1", "onv2d", "conv-1.x", "1, 1", "ensor"])
+    assert.equal(found(words), 1, words);
+  assert.equal(found("add"), 0);
+});
+
 test("what was found by words that are not shown shows them", () => {
   for (const [line = "", text = "", words = "", shown] of lines) {
     assert.equal(otherMatches(line, text, words), shown);

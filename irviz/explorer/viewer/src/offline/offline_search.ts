@@ -16,6 +16,12 @@ const termsOf = (words: string) =>
     .map((word) => word.replace(/^relax\./, ""))
     .map((word) => (/^\d+([x×]\d+)+$/.test(word) ? word.replace(/[x×]/g, ",") : word));
 
+/** A word anywhere in a line that is no attribute, or at the beginning of a word. */
+function occurrence(word: string): RegExp {
+  const literal = word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+  return new RegExp(`^[^=\\n]*${literal}[^=\\n]*$|(?<!\\p{L})${literal}`, "mu");
+}
+
 /** Return the nodes with every word, in the order of `search_nodes`. */
 export function searchNodes(nodes: readonly SearchedNode[], words: string): SearchedNode[] {
   const [first, ...others] = termsOf(words);
@@ -25,9 +31,10 @@ export function searchNodes(nodes: readonly SearchedNode[], words: string): Sear
     if (names.includes(first)) return 0;
     return (names[1] ? 1 : 3) + (names.some((name) => name.startsWith(first)) ? 0 : 1);
   };
+  const lookedFor = [first, ...others].map(occurrence);
   return nodes
     .map((node) => ({ node, text: searched(node.text) }))
-    .filter(({ text }) => [first, ...others].every((word) => text.includes(word)))
+    .filter(({ text }) => lookedFor.every((one) => one.test(text)))
     .sort((one, other) => rank(one.text) - rank(other.text))
     .map(({ node }) => node);
 }

@@ -365,6 +365,7 @@ def test_the_picture_is_dragged_and_moved_with_keys(offline: Any, viewer: Any) -
     offline.page.keyboard.press("Shift+ArrowLeft")
     assert layer(viewer).evaluate(TRANSFORM) != dragged
     offline.page.keyboard.press("0")
+    offline.page.keyboard.press("0")  # not all of it, but as it was opened
     expect(layer(viewer)).to_have_attribute("style", re.compile(re.escape(before.split("(")[0])))
     assert layer(viewer).evaluate(TRANSFORM) == before
 
@@ -372,16 +373,18 @@ def test_the_picture_is_dragged_and_moved_with_keys(offline: Any, viewer: Any) -
 def test_the_zoom_is_said_in_percent_and_changed_by_buttons_and_keys(
     offline: Any, viewer: Any
 ) -> None:
-    fitted = viewer.percent
+    opened = viewer.percent
     viewer.button("Zoom in").click()
-    assert viewer.percent > fitted
+    assert viewer.percent > opened
     viewer.zoom.click()
     expect(viewer.zoom).to_have_text("100 %")
     viewer.picture().focus()
     offline.page.keyboard.press("-")
     assert viewer.percent < 100
+    viewer.button("Fit", exact=True).click()  # all of it, enlarged
+    assert viewer.percent > opened
     viewer.button("Fit", exact=True).click()
-    expect(viewer.zoom).to_have_text(f"{fitted} %")
+    expect(viewer.zoom).to_have_text(f"{opened} %")
 
 
 SMALLEST = """picture => Math.min(...[...picture.querySelectorAll(
@@ -400,9 +403,9 @@ def test_fitted_text_can_be_read_and_the_rest_is_on_a_map(offline: Any) -> None:
     offline.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 3)
     assert layer(viewer).evaluate(TRANSFORM) != before
     viewer.button("Fit", exact=True).click()
-    expect(overview).to_be_visible()
-    viewer.button("Fit", exact=True).click()  # again: all of it
     expect(overview).to_be_hidden()
+    viewer.button("Fit", exact=True).click()  # again: as much as can be read
+    expect(overview).to_be_visible()
 
 
 def test_the_stage_after_one_that_was_fitted_whole_can_be_read(offline: Any) -> None:

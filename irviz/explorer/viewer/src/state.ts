@@ -128,7 +128,7 @@ export interface State extends Shared {
   reveal(functionName: string, node: string): void;
   /** Go back (-1) or forward (1) to what was looked at. */
   goBack(by: -1 | 1): void;
-  /** Fit the picture as far as its text can be read; when it is fitted so, all of it, and back. */
+  /** Show all of the picture; when that is shown, as much of it as can be read, and back. */
   fit(): void;
 }
 
@@ -328,7 +328,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     fit() {
       const isFitted = viewport.peek() === null;
       batch(() => {
-        fitsAll.value = isFitted && !fitsAll.peek();
+        fitsAll.value = !(isFitted && fitsAll.peek());
         viewport.value = null;
       });
     },

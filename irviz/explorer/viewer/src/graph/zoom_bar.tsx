@@ -21,7 +21,7 @@ export function ZoomBar({ state, view }: { state: State; view: PictureView }) {
       </Button>
       <Button title="Zoom out (-)" icon="minus" onPress={() => view.zoom(1 / ZOOM_STEP)} />
       <Button title="Zoom in (+)" icon="plus" onPress={() => view.zoom(ZOOM_STEP)} />
-      <Button title="Fit, as far as text can be read; again: all of it (0)" onPress={state.fit}>
+      <Button title="Show all of it; again: as much as can be read (0)" onPress={state.fit}>
         Fit
       </Button>
       {state.can("ToggleAll") && (areClosed || areOpen) && (

@@ -78,7 +78,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["-"], words: "zoom out", run: (state) => state.zoom.peek()?.(1 / ZOOM_STEP) },
   {
     keys: ["0"],
-    words: "fit the graph, as far as text can be read; again: all of it, enlarged",
+    words: "show all of the graph; again: as much of it as can be read",
     run: (state) => state.fit(),
   },
   {

@@ -198,7 +198,9 @@ class Routing:
         if len(edges) > _MOST_IN_LANES:
             return
         sources = np.array([source for _, source, *_ in edges])
-        sampled = [_sampled(routes[name]) for name, *_ in edges]
+        known = [routes[name] for name, *_ in edges]
+        # with their arrows: Graphviz leads some across those of others
+        sampled = [np.vstack([_sampled(one), one.tip]) for one in known]
         low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
 
         def crossings(way: Points, source: str) -> int:
@@ -219,7 +221,7 @@ class Routing:
                 np.array([way for way in others if _is_across(way) == is_across]).reshape(-1, 4)
                 for is_across in (True, False)
             )
-            lanes = _lanes(routes[name], sampled[at], flow, boxes, frames, turns[source])
+            lanes = _lanes(routes[name], sampled[at][:-1], flow, boxes, frames, turns[source])
             for corners, clear in lanes:
                 ways = [_way(*pair, clear) for pair in pairwise(corners)]
                 ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
@@ -229,7 +231,7 @@ class Routing:
                     for rects in (met, across if _is_across(way) else upright)
                 ):
                     points = [start, *corners, end]
-                    yield crossings(np.array(points), source), points
+                    yield crossings(np.array([*points, (x, y)]), source), points
 
         for at, (name, source, target, _) in enumerate(edges):
             if source in fixed or target in fixed:
@@ -238,7 +240,7 @@ class Routing:
             count, points = _best_way(straight_ways(at), crossed, [])
             if points and count <= crossed + _MORE_CROSSINGS:
                 routes[name] = Route(_rounded(*points), routes[name].tip)
-                sampled[at] = np.array(points)
+                sampled[at] = np.array([*points, routes[name].tip])
                 low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
                 corners = points[1:-1]
                 turns[source].append(corners[0][1])
@@ -442,10 +444,10 @@ _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
 _APART = 2.0
 """The space in px between routes that lead aside one below the other."""
-_MORE_CROSSINGS = 1
+_MORE_CROSSINGS = 2
 """How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
-_ROWS = 0.0, -4.0
-"""How much further from its target a route may lead aside, or nearer to it where another does."""
+_ROWS = 0.0, -4.0, 4.0, 8.0
+"""How much nearer to its target a route may lead aside, or further from it, where others do."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
 _STEP = 8.0

@@ -109,6 +109,5 @@ def test_a_node_is_found_by_its_layer_and_attributes_and_by_where_it_was_written
     assert search_nodes(nodes, "rides", notes) == ()
 
 
-
 def test_nothing_is_found_where_there_are_no_nodes():
     assert search_nodes((), "a") == ()

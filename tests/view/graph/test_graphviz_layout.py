@@ -24,6 +24,7 @@ from irviz.view.graph.layout import (
 )
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.svg_primitives import Rect, Size
+from irviz.worker.supervisor import StartError
 
 PATIENCE = 20
 
@@ -192,12 +193,12 @@ def test_the_same_text_is_laid_out_once():
     assert lay_out(dot, PATIENCE) is found
 
 
-def test_a_layout_that_was_not_ready_is_tried_again(monkeypatch):
+def test_a_layout_that_could_not_be_made_is_tried_again(monkeypatch):
     dot = "digraph { not; ready }"
     ENGINE.stop()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", "/nowhere/python")
-        with pytest.raises(TimeoutError):
+        with pytest.raises(StartError):
             lay_out(dot, PATIENCE)
     found = lay_out(dot, PATIENCE)
     assert found is not None

@@ -442,11 +442,11 @@ def _turn(one: Points, two: Points) -> Points:
 
 _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
-_APART = 2.0
+_APART = 1.0
 """The space in px between routes that lead aside one below the other."""
 _MORE_CROSSINGS = 2
 """How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
-_ROWS = 0.0, -4.0, 4.0, 8.0
+_ROWS = 0.0, -3.0, 3.0, -6.0, 6.0
 """How much nearer to its target a route may lead aside, or further from it, where others do."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""

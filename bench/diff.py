@@ -40,6 +40,7 @@ from irviz.session import stage_cache, stage_diff
 from irviz.session.session import Session
 from irviz.transforms.passes.catalog import CatalogEntry, catalog
 from irviz.transforms.stage import Stage
+from irviz.view.module_diff import Diff
 
 _RANDOM = 60
 _SEED = 20
@@ -148,7 +149,8 @@ def pictures() -> None:
     pairs += [(f"17,000, {what}", *both) for what, *both in _pairs(17_000)][2:]
     for bar, (what, before, after) in zip((0.06, 1.5, 1.5), pairs, strict=True):
         forget()
-        found = stage_diff.diff_modules(Stage("0", before), Stage("1", after), ("before", "after"))
+        stages = Stage("0", before), Stage("1", after)
+        found = Diff.of(stage_diff.diff_modules(*stages, ("before", "after")))
         taken = []
         for _ in range(8):
             forget()

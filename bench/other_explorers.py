@@ -39,10 +39,12 @@ import tvm
 from lab_in_chromium import PAINTED, Lab, lab
 from large_modules_page import CELL, MODULE, SETUP
 from made_modules import decoder
-from measurement_table import against, heading
+from measurement_table import against, end, heading
 
-_SIZES = (200, 2_000, 10_000)
+_AIMS = {200: 1.0, 2_000: 0.6, 10_000: 0.5}
+"""What irviz takes of Netron's time from the command, by the bindings of the graph."""
 _PATIENCE = 120
+_COMMAND = "command -> painted"
 
 _WRITE = """
 import math, os, sys
@@ -127,14 +129,19 @@ def main() -> None:
     options = parser.parse_args()
     heading()
     with tempfile.TemporaryDirectory() as folder, lab("--use-angle=swiftshader") as place:
-        for nodes in _SIZES:
+        for nodes, aim in _AIMS.items():
             path = Path(folder) / f"{nodes}.onnx"
             written = [options.peers, "-c", _WRITE, str(nodes), str(path)]
             count = int(subprocess.run(written, capture_output=True, check=True).stdout)
             module = Path(folder) / f"{nodes}.json"
             module.write_text(tvm.ir.save_json(decoder(nodes)), encoding="utf-8")
-            for what, seconds in _rounds(options, place, path, module, count).items():
+            found = _rounds(options, place, path, module, count)
+            for what, seconds in found.items():
                 against(f"{count:,} nodes: {what}", seconds, "s")
+            rounds = zip(*(found[f"{one}, {_COMMAND}"] for one in ("irviz", "Netron")), strict=True)
+            ratios = [own / netron for own, netron in rounds]
+            against(f"{count:,} nodes: irviz over Netron, {_COMMAND}", ratios, "x", aim)
+    end()
 
 
 def _rounds(

@@ -19,6 +19,18 @@ const MODULES: Record<string, () => Classes> = {
 
 const VIEWER = "static/viewer";
 
+/** Return anywidget's model, for which the viewer's script is the one that the page has loaded. */
+function modelWithScript() {
+  const { AnyModel } = defined() as { AnyModel: typeof base.WidgetModel };
+  return class extends AnyModel {
+    override get(name: string) {
+      const value = super.get(name);
+      const isViewer = name === "_esm" && value === VIEWER; // it is not sent with the state
+      return isViewer ? new URL(`${VIEWER}.js${location.search}`, location.href).href : value;
+    }
+  };
+}
+
 export class PageManager extends ManagerBase {
   private readonly comms = new Map<string, Comm>();
   private dealt: Promise<unknown> = Promise.resolve();
@@ -37,18 +49,8 @@ export class PageManager extends ManagerBase {
     return this._loadFromKernel();
   }
 
-  /** Make a model; the viewer's script is not sent with its state, as the page has loaded it. */
-  override async new_model(
-    options: Parameters<ManagerBase["new_model"]>[0],
-    state: Parameters<ManagerBase["new_model"]>[1] = {},
-  ) {
-    if (state._esm !== VIEWER) return super.new_model(options, state);
-    const script = new URL(`${VIEWER}.js${location.search}`, location.href); // with the token
-    return super.new_model(options, { ...state, _esm: script.href });
-  }
-
   protected async loadClass(name: string, module: string): Promise<never> {
-    const found = MODULES[module]?.()[name];
+    const found = name === "AnyModel" ? modelWithScript() : MODULES[module]?.()[name];
     if (!found) throw new Error(`The page has no widget ${name} of ${module}.`);
     return found as never;
   }

@@ -118,13 +118,6 @@ def unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _admitted(text: str) -> dict[str, Any]:
-    """Parse a text; raise TvmJsonError if it names a type that no module contains."""
-    content = parsed(text)
-    _check_types(types_of(content))
-    return content
-
-
 def _module(text: str, content: dict[str, Any]) -> ir.IRModule:
     """Return the module in a text whose types were checked; raise TvmJsonError for others."""
     found = loaded(text, content)
@@ -213,7 +206,8 @@ def _check_objects(text: str) -> None:
     """Read and draw the objects in a text; runs in the worker."""
     try:
         with memory_for(len(text), MEMORY_RATIO):
-            content = _admitted(text)
+            content = parsed(text)
+            _check_types(types_of(content))
             check_written_size(content)
             objects = _listed(loaded(text, content))
             began = time.process_time()

@@ -33,10 +33,15 @@ def search_nodes(
     if not terms:
         return ()
     found = []
-    looked_for = [re.compile(_OCCURRENCE.format(re.escape(word)), re.MULTILINE) for word in terms]
+    looked_for = {
+        word: re.compile(_OCCURRENCE.format(re.escape(word)), re.MULTILINE) for word in terms
+    }
     for index, node in enumerate(nodes):
         text = _searched(search_text(node, notes.get(node.id, "")))
-        if all(one.search(text) for one in looked_for):
+        # most nodes have not all words, which is sooner seen without the pattern
+        if all(word in text for word in terms) and all(
+            one.search(text) for one in looked_for.values()
+        ):
             found.append((_rank(text, terms[0]), index, node.id))
     return tuple(node_id for _, _, node_id in sorted(found))
 

@@ -11,25 +11,23 @@ import type { Buffers, Connection, Message } from "./connection";
 type Classes = Record<string, unknown>;
 type Metadata = Message["metadata"];
 
+const VIEWER = "static/viewer";
+const { AnyModel } = defined() as { AnyModel: typeof base.WidgetModel };
+
+/** anywidget's model, for which the viewer's script is the one that the page has loaded. */
+class PageModel extends AnyModel {
+  override get(name: string) {
+    const value = super.get(name);
+    const isViewer = name === "_esm" && value === VIEWER; // it is not sent with the state
+    return isViewer ? new URL(`${VIEWER}.js${location.search}`, location.href).href : value;
+  }
+}
+
 const MODULES: Record<string, () => Classes> = {
   "@jupyter-widgets/base": () => base,
   "@jupyter-widgets/controls": () => controls,
-  anywidget: defined,
+  anywidget: () => ({ ...defined(), AnyModel: PageModel }),
 };
-
-const VIEWER = "static/viewer";
-
-/** Return anywidget's model, for which the viewer's script is the one that the page has loaded. */
-function modelWithScript() {
-  const { AnyModel } = defined() as { AnyModel: typeof base.WidgetModel };
-  return class extends AnyModel {
-    override get(name: string) {
-      const value = super.get(name);
-      const isViewer = name === "_esm" && value === VIEWER; // it is not sent with the state
-      return isViewer ? new URL(`${VIEWER}.js${location.search}`, location.href).href : value;
-    }
-  };
-}
 
 export class PageManager extends ManagerBase {
   private readonly comms = new Map<string, Comm>();
@@ -50,7 +48,7 @@ export class PageManager extends ManagerBase {
   }
 
   protected async loadClass(name: string, module: string): Promise<never> {
-    const found = name === "AnyModel" ? modelWithScript() : MODULES[module]?.()[name];
+    const found = MODULES[module]?.()[name];
     if (!found) throw new Error(`The page has no widget ${name} of ${module}.`);
     return found as never;
   }

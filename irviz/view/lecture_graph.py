@@ -392,7 +392,7 @@ class _Panel:
                 draw_edge(picture, edge_of[node.id], node, route, self.theme)
                 draw_node(picture, node, rect, self.theme, self.words.overlay)
                 self.shapes[node.id] = rect
-                label = node.type_label if self.words.has_input_types else ""
+                label = node_labels.type_in_picture(node) if self.words.has_input_types else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
                 if label:
                     svg.add_text(
@@ -453,7 +453,7 @@ class _Panel:
             ends = (source.right, source.centre[1]), (rect.left, source.centre[1])
             if self.words.has_outputs:
                 draw_edge(picture, edge, self.graph[edge.source], _across(*ends), self.theme)
-                label = self.graph[edge.source].type_label
+                label = node_labels.type_in_picture(self.graph[edge.source])
                 place = ((source.right + rect.left) / 2, source.centre[1] - 8)
                 svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
             else:
@@ -587,7 +587,7 @@ class _Panel:
 
 def _label(node: Node) -> str:
     """Return what is written beside an edge: an input has its name in its shape."""
-    return node.type_label if node.is_input else node_labels.value_label(node)
+    return (node_labels.type_in_picture if node.is_input else node_labels.value_label)(node)
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:

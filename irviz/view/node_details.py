@@ -25,7 +25,7 @@ from irviz.model.graph.layers import number_of_inputs
 from irviz.model.loop_nest import AxisKind, Loop, LoopKind, LoopNest
 from irviz.model.runs.array_diff import ArraySummary, summarise
 from irviz.units import beginning, first_names, format_number, short_floats
-from irviz.view.graph.node_labels import layers_label
+from irviz.view.graph.node_labels import layers_label, type_in_picture
 from irviz.view.graph.node_labels import title as title_of
 from irviz.view.templating import escape, render
 from irviz.view.theme import STYLES
@@ -88,9 +88,7 @@ def node_html(
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
     entering = graph.entering.get(node.id, ())
-    arguments = [
-        (one.position, _sized(link(one.source), graph[one.source].type_label)) for one in entering
-    ]
+    arguments = [(one.position, _sized(link(one.source), graph[one.source])) for one in entering]
     literals = ((one.position, short_floats(one.text)) for one in node.literals)
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
@@ -114,10 +112,7 @@ def function_html(graph: Graph) -> Markup:
     constants = [one for one in graph.nodes if one.kind is NodeKind.CONSTANT]
     inputs = params[: number_of_inputs(graph) or len(params)]
     weights = [*params[len(inputs) :], *constants]
-    takes = [
-        _sized(_link(graph.function, one.id, one.name), one.type_label)
-        for one in inputs[:_MAX_USERS]
-    ]
+    takes = [_sized(_link(graph.function, one.id, one.name), one) for one in inputs[:_MAX_USERS]]
     takes += [escape(f"{len(inputs) - len(takes)} more")] if len(takes) < len(inputs) else []
     facts: list[tuple[str, str | Markup]] = [("takes", escape("\n").join(takes) or "nothing")]
     facts.append(("returns", ", ".join(graph[one].type_label for one in graph.outputs)))
@@ -268,10 +263,10 @@ def _link(function: str, node: str, text: str, name: str = "") -> Markup:
     return Markup(f'<button type="button" class="irviz-link" {target}>{words}</button>')  # noqa: S704
 
 
-def _sized(link: Markup, type_label: str) -> Markup:
-    """Return the link to a node with its shape and dtype."""
-    size = type_label.removeprefix("Tensor[").removesuffix("]")
-    return escape(" ").join([link, escape(size)]) if size != type_label else link
+def _sized(link: Markup, node: Node) -> Markup:
+    """Return the link to a node with its shape and dtype, if it is a tensor."""
+    size = type_in_picture(node)
+    return escape(" ").join([link, escape(size)]) if size != node.type_label else link
 
 
 def _block(graph: Graph, node: Node) -> str:

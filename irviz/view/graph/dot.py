@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import product
 from types import MappingProxyType
 
@@ -12,7 +12,7 @@ import graphviz
 from irviz.errors import DrawError
 from irviz.model.graph.graph import DIFF_REGIONS, OUTPUT, Edge, Graph, Node, NodeId, RegionKind
 from irviz.view.graph import node_labels
-from irviz.view.graph.layout import LayoutInput
+from irviz.view.graph.layout import WAYPOINT, LayoutInput
 from irviz.view.graph.nodes_and_edges import (
     Entries,
     cluster_contents,
@@ -103,6 +103,7 @@ def to_dot(graph: Graph, given: LayoutInput, rank_gap: str = "", is_strict: bool
     )
     entering = entries(graph)
     names, contents = _names(graph), cluster_contents(graph)
+    waypoints = _waypoints(graph, contents.keys())
 
     def fill(into: graphviz.Digraph, region: int | None) -> None:
         """Add the nodes, in clusters for their regions."""
@@ -116,24 +117,43 @@ def to_dot(graph: Graph, given: LayoutInput, rank_gap: str = "", is_strict: bool
                     cluster.attr(label=title, labeljust="l", margin=spaces["margin"])
                     cluster.attr(labelloc=labelloc)
                     fill(cluster, item)
+        for name, (entered, _) in waypoints.items():
+            if entered == region:
+                into.node(f"{name}_in", shape=WAYPOINT, width="0")
 
     fill(source, None)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    own = len(graph.edges)
-    for index, edge in enumerate(graph.edges):
-        name, start, end, _ = given.edges[index]
-        if not edge.is_carried:  # it leads back, around its ends: irviz routes it
-            source.edge(
-                start, f"{end}:a{entering.cells[index]}:{inlet}", id=name, **_weight(graph, edge)
-            )
+    _add_edges(source, graph, given, f":{inlet}", waypoints)
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
-    for name, start, end, _ in given.edges[own:]:
+    for name, start, end, _ in given.edges[len(graph.edges) :]:
         source.edge(start, end, id=name)
     for index, (first, user) in enumerate((*_below_frames(graph), *_below_fused(graph))):
         source.edge(names[first], names[user], id=f"i{index}", style="invis")
     return str(source.source)
+
+
+def _add_edges(
+    source: graphviz.Digraph,
+    graph: Graph,
+    given: LayoutInput,
+    side: str,
+    waypoints: Mapping[str, tuple[int, NodeId]],
+) -> None:
+    """Add the edges, which enter their targets at this side, those with a waypoint in two parts."""
+    names = _names(graph)
+    for edge, cell, (name, start, end, _) in zip(
+        graph.edges, entries(graph).cells, given.edges, strict=False
+    ):
+        if edge.is_carried:  # it leads back, around its ends: irviz routes it
+            continue
+        if name in waypoints:
+            point, (_, beside) = f"{name}_in", waypoints[name]
+            source.edge(start, point, id=name, arrowhead="none", weight=_STRAIGHT)
+            source.edge(point, names[beside], id=point, minlen="0", weight=_STRAIGHT, style="invis")
+            start = f"{point}:c"
+        source.edge(start, f"{end}:a{cell}{side}", id=name, **_weight(graph, edge))
 
 
 def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
@@ -147,6 +167,28 @@ def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
         return {"weight": _STRAIGHT}
     is_only = min(ends) == 1 and not graph[edge.source].is_input
     return {"weight": _ALMOST_STRAIGHT} if is_only else {}
+
+
+def _waypoints(graph: Graph, clusters: Set[int | None]) -> dict[str, tuple[int, NodeId]]:
+    """Return a cluster, and a node with which it begins, for edges that lead past nodes into it.
+
+    Such an edge leads through a point beside that node, and from there on inside of the
+    cluster: the engine would lead it along outside.
+    """
+    around = {node.id: [*graph.regions_around(node.region)] for node in graph.nodes}
+    ahead = [edge for edge in graph.edges if not edge.is_carried]
+    inside = {(edge.target, region) for edge in ahead for region in around[edge.source]}
+    found = {}
+    for index, (source, target, *_) in enumerate(graph.edges):
+        entered = [one for one in around[target] if one in clusters and one not in around[source]]
+        region = next((one for one in entered if (target, one) in inside), None)
+        if region is None or graph[source].is_input or graph.edges[index].is_carried:
+            continue
+        users = (edge.target for edge in graph.leaving[source] if not edge.is_carried)
+        first = (n for n in users if region in around[n] and (n, region) not in inside)
+        if graph.regions[region].kind not in DIFF_REGIONS and (beside := next(first, None)):
+            found[f"e{index}"] = region, beside
+    return found
 
 
 def _names(graph: Graph) -> dict[NodeId, str]:

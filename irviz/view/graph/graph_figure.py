@@ -146,6 +146,8 @@ def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:
 
 _SIZE = 10.0
 _ABOVE, _BELOW = 0.75 * _SIZE, 0.22 * _SIZE
+_WORDS = 2 * (_ABOVE + _BELOW)
+"""The room for two lines of words below the picture."""
 _GAP, _SPACE = 4.0, 3.9
 """The distance of a label from its node, and from everything else at its sides."""
 _ARROW_LENGTH = 8.5
@@ -360,13 +362,14 @@ def draw_placed(
     width, height = (side + 2 * MARGIN for side in scene.size)
     if overlay:
         legend = legend_size(overlay)
-        width, height = max(width, legend.width + 2 * MARGIN), height + legend.height + MARGIN
+        width = max(width, legend.width + 2 * MARGIN)
+        height += _WORDS + legend.height + MARGIN
     label, css_class = f"graph of {graph.function}", "overlaid" if overlay else ""
     root = svg.svg_document(Size(width, height), css_class, label, colours)
     picture = add(root, "g", transform=f"translate({svg.px(MARGIN)} {svg.px(MARGIN)})")
     draw_scene(picture, graph, scene, colours, overlay, dimmed, changes)
     if overlay:
-        below = scene.size.height + MARGIN
+        below = scene.size.height + MARGIN + _WORDS
         bounds = Rect(-MARGIN, -MARGIN, width - MARGIN, below)
         area = OccupiedArea(bounds, scene.obstacles(overlay, openable or ()), scene.lines())
         labels = scene.labels(overlay)

@@ -23,6 +23,8 @@ Way = TypeVar("Way")
 Points = NDArray[np.float64]
 """An array with a row of two for each point, or a row of four for each rectangle."""
 
+WAYPOINT = "point"
+"""The shape of a node of no size through which an edge leads."""
 LAYOUT_SECONDS = 3.0
 """The default time limit of a layout; 2,000 nodes take about half of it."""
 
@@ -345,7 +347,8 @@ def _free_lanes(
 ) -> list[float]:
     """Return where a vertical line between two rows meets no box and is not along a frame.
 
-    At the ends of the route first, then as near as possible to its middle.
+    At the ends of the route first, then as near as possible to its middle; those that are hard to
+    tell from the side of a frame come last.
     """
     top, bottom = rows
     sides, lines = (
@@ -355,9 +358,11 @@ def _free_lanes(
     beside = np.add.outer([*sides, *lines], _GAPS).ravel()
     near = sorted({middle, *beside}, key=lambda x: (abs(x - middle), x))
     every = np.array([*ends, *near])[:, None]
-    is_free = (abs(every - lines) >= _BESIDE / 2).all(1)
+    room = abs(every - lines).min(1, initial=math.inf)
+    is_free = room >= _BESIDE / 2
     is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
-    return [float(x) for x in every[is_free, 0][:_MOST_LANES]]
+    best = np.argsort(room < _BESIDE, kind="stable")
+    return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
 
 
 def _inside(points: Points, rects: Points) -> NDArray[np.bool]:
@@ -489,14 +494,15 @@ def read_layout(answer: str) -> Layout:
     for item in placed.get("objects", ()):  # Graphviz writes a cluster before those inside it
         if "bb" in item:
             frames[item["name"]] = _frame(item, height)
-        elif "pos" in item:
+        elif "pos" in item and item.get("shape") != WAYPOINT:
             x, y = _numbers(item["pos"], 2)
             nodes[item["name"]] = (x, height - y)
-    routes = {
-        edge["id"]: route
-        for edge in placed.get("edges", ())
-        if (route := _route(edge.get("pos"), height)) is not None
-    }
+    routes: dict[str, Route] = {}
+    # those that lead to a waypoint first
+    for edge in sorted(placed.get("edges", ()), key=lambda one: "arrowhead" not in one):
+        if (part := _route(edge.get("pos"), height)) is not None:
+            before = routes[edge["id"]].points[:-1] if edge["id"] in routes else ()
+            routes[edge["id"]] = Route((*before, *part.points), part.tip)
     return Layout(width, height, nodes, frames, routes)
 
 

@@ -17,6 +17,7 @@ _LEAST_NAME = 16
 _MAX_HELD, _MAX_THREADS = 28, 64
 """The most characters for the names of a group's contents."""
 
+_TENSOR = re.compile(r"(^|[:×] )Tensor\[(\(.*)\]$")
 _RESOLUTIONS = {
     Resolution.PRIM_FUNC: "PrimFunc",
     Resolution.FUNCTION: "Function",
@@ -117,7 +118,12 @@ def _weight(leaf: Node) -> str:
     layer = leaf.layers[0] if leaf.layers else ()  # of two stages one may know no layers
     around = re.escape(layer_name(layer)).replace(r"\.", "[._]")
     name = re.sub(rf"^.*?{around}[._](?=.)", "", leaf.name) if around else leaf.name
-    return f"{name or title(leaf)} {leaf.type_label.removeprefix('Tensor[').removesuffix(']')}"
+    return f"{name or title(leaf)} {type_in_picture(leaf)}"
+
+
+def type_in_picture(node: Node) -> str:
+    """Return the type of a node's value, of a tensor its shape and dtype alone: `(4,), int64`."""
+    return _TENSOR.sub(r"\1\2", node.type_label)
 
 
 def _call(node: Node) -> str:
@@ -163,6 +169,7 @@ def value_label(node: Node) -> str:
     if node.item:
         return value_label(node.item)
     has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
-    room = max(MAX_CHARACTERS - len(node.type_label) - 2, _LEAST_NAME)
-    name = shorten_name(node.name, room if node.type_label else MAX_CHARACTERS) if has_name else ""
-    return shorten(": ".join(filter(None, (name, node.type_label))))
+    type_ = type_in_picture(node)
+    room = max(MAX_CHARACTERS - len(type_) - 2, _LEAST_NAME)
+    name = shorten_name(node.name, room if type_ else MAX_CHARACTERS) if has_name else ""
+    return shorten(": ".join(filter(None, (name, type_))))

@@ -559,9 +559,10 @@ class SceneGeometry:
             return title
         rect = cluster_title_rect(self.frames[index], title)
         left, end = rect.left, rect.right + _BESIDE_TITLE
-        passing = (x for x in self._passing(rect.centre[1], rect.height / 2) if left < x < end)
-        room = min(passing, default=end) - _BESIDE_TITLE - left
-        fitting = math.floor(len(title) * room / rect.width)
+        passing = [x for x in self._passing(rect.centre[1], rect.height / 2) if left < x < end]
+        if not passing:
+            return title
+        fitting = math.floor(len(title) * (min(passing) - _BESIDE_TITLE - left) / rect.width)
         is_cut = _LEAST_TITLE <= fitting < len(title)
         return beginning(title, fitting) if is_cut else title
 

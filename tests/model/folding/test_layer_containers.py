@@ -154,7 +154,7 @@ def test_the_only_used_element_of_a_result_is_part_of_the_call_and_a_node_if_it_
     opened = reveal(tree, Expansion(), call)
     shown = visible_graph(tree, opened)
     assert [shown.where(one) for one in elements] == [call] * 3
-    assert value_label(shown.graph[call]) == f"{elements[0]}: Tensor[(1, 4)]"
+    assert value_label(shown.graph[call]) == f"{elements[0]}: (1, 4)"
     (after,) = (edge.target for edge in shown.graph.leaving[call])
     assert shown.graph[after].callee == "sum"
     shown = visible_graph(tree, reveal(tree, opened, elements[2]))

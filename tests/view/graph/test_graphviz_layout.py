@@ -5,11 +5,13 @@ import json
 import math
 import sys
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import irviz
-from irviz.model.graph.graph import RegionKind
+from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind
 from irviz.view.graph import layout as module
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.graphviz_engine import ENGINE
@@ -22,7 +24,7 @@ from irviz.view.graph.layout import (
     lay_out,
     read_layout,
 )
-from irviz.view.graph.nodes_and_edges import SceneGeometry
+from irviz.view.graph.nodes_and_edges import SceneGeometry, points_along
 from irviz.view.svg_primitives import Rect, Size
 from irviz.worker.supervisor import StartError
 
@@ -378,6 +380,34 @@ def test_the_title_of_a_layer_ends_before_an_edge_that_passes_it(modules):
     assert title(100.0).endswith("…")
     assert whole.startswith(title(100.0)[:-1])
     assert title(20.0) == whole, "so little of it would say nothing"
+
+
+def test_the_title_of_a_layer_that_no_edge_passes_is_whole():
+    nodes = tuple(Node(NodeId(one), NodeKind.OPERATOR, one, "T", region=0) for one in "ab")
+    for length in range(1, 40):
+        name = "m" * length
+        graph = Graph("main", nodes, (), (Region(RegionKind.LAYER, name),), ())
+        assert SceneGeometry(graph, place_graph(graph).layout, "up").title(0) == name
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_what_leads_past_the_nodes_of_a_layer_does_so_inside_of_its_frame(direction):
+    def operator(name, region):
+        return Node(NodeId(name), NodeKind.OPERATOR, name, "T" * 40, region=region)
+
+    names = ["before", "first", "second", "third", "last", "after"]
+    nodes = tuple(operator(name, 0 if 0 < at < 5 else None) for at, name in enumerate(names))
+    chain = [Edge(one.id, two.id, (0,)) for one, two in pairwise(nodes)]
+    skip = Edge(nodes[0].id, nodes[4].id, (1,))
+    layer = Region(RegionKind.LAYER, "layer1")
+    graph = Graph("main", nodes, (*chain, skip), (layer,), ())
+    scene = SceneGeometry(graph, place_graph(graph, direction).layout, direction)
+    frame = scene.frames[0].rect
+    past = points_along([scene.edges[-1][1]], 4.0)
+    beside = past[(past[:, 1] > frame.top) & (past[:, 1] < frame.bottom)]
+    assert np.ptp(beside[:, 1]) > 100, "it leads past the nodes"
+    assert (frame.left < beside[:, 0]).all()
+    assert (beside[:, 0] < frame.right).all()
 
 
 def test_a_chain_with_additions_is_a_column_and_what_leads_past_it_a_straight_line(modules):

@@ -21,6 +21,7 @@ import {
   filled,
   fit,
   isInSight,
+  middle,
   movedBy,
   nextViewport,
   type Rect,
@@ -183,8 +184,10 @@ function showOpened(state: State, view: PictureView, then: Scene, now: Scene): b
   const outer = newlyOpen(then.current, now.current);
   if (outer.length > 1) {
     // all were opened: what was in the middle may be far away
+    const selected = drawn.rects().get(state.selection.peek().node);
+    const start = selected ? middle(selected) : drawn.start;
     const type = state.isLarge.peek() ? LARGE_TYPE : 1;
-    view.move(fit(drawn.frame, view.size.peek(), drawn.start, type, NAMED * type));
+    view.move(fit(drawn.frame, view.size.peek(), start, type, NAMED * type));
     return true;
   }
   const rects = groupRects(now.current, drawn.rects());

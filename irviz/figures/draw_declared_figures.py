@@ -464,7 +464,10 @@ def _without_types(graph: Graph) -> Graph:
 def _sentences(graph: Graph) -> str:
     """Describe a graph: a sentence about its inputs and one for each call."""
     inputs = [node for node in graph.nodes if node.is_input]
-    given = ", ".join(node_labels.value_label(node) for node in inputs)
+    given = ", ".join(
+        ": ".join(filter(None, (node_labels.title(node), node_labels.type_in_picture(node))))
+        for node in inputs
+    )
     found = [f"{graph.function}({given})."]
     for node in graph.nodes:
         if node in inputs:

@@ -298,7 +298,9 @@ class _Panel:
             x + (_PAD if anchor == "start" else -_PAD),
             y + self.scene.outward * _LABEL_MIDDLE + 4,
         )
-        return svg.text_rect(_label(self.graph[node_id]), place, node_labels.VALUE_SIZE, anchor)
+        return svg.text_rect(
+            node_labels.value_label(self.graph[node_id]), place, node_labels.VALUE_SIZE, anchor
+        )
 
     def _is_hidden(self, node_id: NodeId) -> bool:
         """Return whether something else is where the label of a value is."""
@@ -327,7 +329,7 @@ class _Panel:
             svg.add(group, "path", d=line, stroke=self.theme.line, stroke_width=1.2)
             rect, base = self.labels[name], y + out * _LABEL_MIDDLE + 4
             place, anchor = (rect.left, "start") if rect.left > x else (rect.right, "end")
-            label = _label(self.graph[name])
+            label = node_labels.value_label(self.graph[name])
             svg.add_text(group, label, (place, base), size, self.theme.text, anchor)
 
     def _is_blocked(self, node_id: NodeId) -> bool:
@@ -583,11 +585,6 @@ class _Panel:
             svg.add_text(group, words, (x, y + 11), CODE_SIZE, theme.text, "start", **bold)
             y += _WORDS_HEIGHT
         draw_code(group, lines, (x, y), theme)
-
-
-def _label(node: Node) -> str:
-    """Return what is written beside an edge: an input has its name in its shape."""
-    return (node_labels.type_in_picture if node.is_input else node_labels.value_label)(node)
 
 
 def _draw_leader(picture: ElementTree.Element, line: str, theme: Theme) -> None:

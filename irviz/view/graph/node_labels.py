@@ -17,7 +17,10 @@ _LEAST_NAME = 16
 _MAX_HELD, _MAX_THREADS = 28, 64
 """The most characters for the names of a group's contents."""
 
+_TITLED = (NodeKind.PARAM, NodeKind.FUNCTION, NodeKind.GROUP, NodeKind.ALLOC)
+"""The kinds of nodes whose title is the name of their value."""
 _TENSOR = re.compile(r"(^|[:×] )Tensor\[(\(.*)\]$")
+_FLOAT_TENSOR = re.compile(r"\bTensor\[(\([^()]*\))\]")
 _RESOLUTIONS = {
     Resolution.PRIM_FUNC: "PrimFunc",
     Resolution.FUNCTION: "Function",
@@ -31,7 +34,7 @@ assert _RESOLUTIONS.keys() == set(Resolution), "every resolution has a name"
 def title(node: Node) -> str:
     """Return the title of a node: its callee, or the name of its variable."""
     match node.kind:
-        case NodeKind.PARAM | NodeKind.FUNCTION | NodeKind.GROUP | NodeKind.ALLOC:
+        case kind if kind in _TITLED:
             text = node.name
         case NodeKind.CONSTANT:
             text = node.name or "const"
@@ -122,8 +125,11 @@ def _weight(leaf: Node) -> str:
 
 
 def type_in_picture(node: Node) -> str:
-    """Return the type of a node's value, of a tensor its shape and dtype alone: `(4,), int64`."""
-    return _TENSOR.sub(r"\1\2", node.type_label)
+    """Return the type of a node's value, of a tensor its shape and dtype alone: `(4,), int64`.
+
+    A tensor in a tuple is its shape if it is of float32, which is left out.
+    """
+    return _FLOAT_TENSOR.sub(r"\1", _TENSOR.sub(r"\1\2", node.type_label))
 
 
 def _call(node: Node) -> str:
@@ -162,13 +168,14 @@ def layers_label(node: Node) -> str:
 
 
 def value_label(node: Node) -> str:
-    """Return the name and type of a node's value; the name is shortened first, then the type.
+    """Return the name and type of a node's value, the type alone where the name is its title.
 
+    If both are too long, the name is shortened first, then the type.
     Of a call with which an element of its value is drawn, they are those of the element.
     """
     if node.item:
         return value_label(node.item)
-    has_name = node.kind not in (NodeKind.CONSTANT, NodeKind.GROUP) and node.name
+    has_name = node.name and node.kind not in (*_TITLED, NodeKind.CONSTANT)
     type_ = type_in_picture(node)
     room = max(MAX_CHARACTERS - len(type_) - 2, _LEAST_NAME)
     name = shorten_name(node.name, room if type_ else MAX_CHARACTERS) if has_name else ""

@@ -13,7 +13,7 @@ def node(kind, name="lv", callee="", resolution=None, **facts):
 @pytest.mark.parametrize(
     ("drawn", "title", "note", "value"),
     [
-        (node(NodeKind.PARAM, "x"), "x", "", "x: (2,)"),
+        (node(NodeKind.PARAM, "x"), "x", "", "(2,)"),
         (node(NodeKind.CONSTANT, "w0"), "w0", "", "(2,)"),
         (node(NodeKind.CONSTANT, ""), "const", "", "(2,)"),
         (
@@ -78,11 +78,26 @@ def test_a_node_says_what_it_is(drawn, title, note, value):
 
 
 def test_a_long_name_of_a_value_is_shortened_before_its_type():
-    weight = node(NodeKind.PARAM, "layer3.0.conv1.branch.weight")
+    weight = node(NodeKind.OTHER, "layer3.0.conv1.branch.weight")
     shaped = weight._replace(type_text="Tensor[(256, 128, 3, 3)]")
     assert node_labels.value_label(shaped) == "layer3.0.con…branch.weight: (256, 128, 3, 3)"
     long = weight._replace(type_text="Tensor[(256, 128, 3, 3), float16]")
     assert node_labels.value_label(long).startswith("layer3.0…h.weight: (256, 128, 3")
+
+
+@pytest.mark.parametrize(
+    ("type_", "shown"),
+    [
+        ("Tensor[(4,), int64]", "(4,), int64"),
+        ("Tensor[(n * (m + 1),), cuda:0]", "(n * (m + 1),), cuda:0"),
+        ("Tensor[ndim=2]", "Tensor[ndim=2]"),
+        ("Tuple[Tensor[(1, 2)], Tensor[(4,), int64]]", "Tuple[(1, 2), Tensor[(4,), int64]]"),
+        ("DTensor[(1, 2), S[0] on mesh (2,)]", "DTensor[(1, 2), S[0] on mesh (2,)]"),
+        ("3 × Tensor[(1, 2), int8]", "3 × (1, 2), int8"),
+    ],
+)
+def test_a_tensor_in_a_picture_is_its_shape_and_dtype(type_, shown):
+    assert node_labels.type_in_picture(node(NodeKind.OTHER)._replace(type_text=type_)) == shown
 
 
 def test_every_kind_has_words():

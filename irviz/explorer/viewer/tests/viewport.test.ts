@@ -33,6 +33,11 @@ test("fit makes a picture smaller as long as its text can be read", () => {
   assertClose(geometry.fit(FRAME, pane, TOP), { x: 400, y: 200, scale: 0.9 });
 });
 
+test("fit makes no picture smaller of which only some margin is out of sight", () => {
+  assertClose(geometry.fit(FRAME, { width: 790, height: 390 }, TOP), { x: 400, y: 200, scale: 1 });
+  assert.ok(geometry.fit(FRAME, { width: 770, height: 390 }, TOP).scale < 1);
+});
+
 test("fit never enlarges a small picture", () => {
   const small = { x: 0, y: 0, width: 10, height: 10 };
   assert.equal(geometry.fit(small, PANE, TOP).scale, 1);

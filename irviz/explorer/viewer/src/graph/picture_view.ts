@@ -7,6 +7,7 @@ import { type DrawnPicture, readPicture } from "./drawn_picture";
 import {
   areSame,
   bound,
+  content,
   fit,
   isAllVisible,
   isInSight,
@@ -115,7 +116,7 @@ export function createPictureView(state: State, side: Side): PictureView {
     fresh: signal([]),
     isAllVisible: computed(() => {
       const [drawn, viewport] = [picture.value, seen.value];
-      return !drawn || !viewport || isAllVisible(viewport, size.value, drawn.frame);
+      return !drawn || !viewport || isAllVisible(viewport, size.value, content(drawn.frame));
     }),
     zoom(factor) {
       const [drawn, viewport] = [picture.peek(), seen.peek()];

@@ -34,6 +34,9 @@ export const middle = ({ x, y, width, height }: Rect): Point => ({
   y: y + height / 2,
 });
 
+/** Return where something is in a picture, which has a margin of its own. */
+export const content = (frame: Rect): Rect => inset(frame, MARGIN / 2);
+
 /** Show the whole picture, which has a margin of its own, in the middle of the pane where its text
  * can be read so, or nearly so; else as much of its width as can be read, from
  * `start` on, which is where its first node is. A picture that is a little too large for that is
@@ -48,7 +51,9 @@ export function fit(
   most = type,
 ): Viewport {
   const [across, down] = [pane.width / frame.width, pane.height / frame.height];
-  const whole = Math.min(across, down, most);
+  // at the largest scale some of the margin may be out of sight
+  const isRoomy = isAllVisible({ ...middle(frame), scale: most }, pane, content(frame));
+  const whole = isRoomy ? most : Math.min(across, down, most);
   const isSmall = pane.width < NARROW || pane.height < LOW;
   const shrunk = (pane.width < PHONE ? ON_PHONE : SHRUNK) * least;
   if (whole >= (isSmall ? shrunk : NEARLY * least)) return { ...middle(frame), scale: whole };
@@ -234,13 +239,13 @@ export function nextViewport(
   const [dx = 0, dy = 0] = moved;
   const { frame, fitted } = after;
   const kept = { x: seen.x + dx, y: seen.y + dy, scale: seen.scale };
-  const inner = inset(frame, MARGIN / 2); // a picture has a margin of its own
+  const inner = content(frame);
   const whole = isAllVisible(kept, pane, inner) ? kept : reveal(kept, pane, inner);
   if (before.key === after.key) {
     const isStill = frame.width === before.frame.width && frame.height === before.frame.height;
     if (isStill && !dx && !dy) return viewport;
     if (isAllVisible(whole, pane, inner)) return whole;
-    const isNear = fitted.scale >= NEARLY * seen.scale && isAllVisible(fitted, pane, frame);
+    const isNear = fitted.scale >= NEARLY * seen.scale && isAllVisible(fitted, pane, inner);
     return isNear && fitted.scale <= seen.scale ? null : kept;
   }
   const begins = after.isPair && !before.isPair; // each pane has half the room
@@ -248,7 +253,7 @@ export function nextViewport(
   if (viewport) return kept;
   const isSmall = seen.scale < Math.min(fitted.scale, NEARLY * LEGIBLE);
   if (isSmall || before.isPair !== after.isPair) return null;
-  const isCut = isAllVisible(fitted, pane, frame) && !isAllVisible(whole, pane, inner);
+  const isCut = isAllVisible(fitted, pane, inner) && !isAllVisible(whole, pane, inner);
   return isCut || areSame(whole, fitted) ? null : whole;
 }
 

@@ -266,9 +266,9 @@ class Routing:
 
     def _route(self, source: str, target: str, entry: float, *, is_direct: bool = True) -> Route:
         """Return a route as `route` does, around all boxes if around any."""
-        rects = self._rects
+        rects, frames = self._rects, [one.rect for one in self._layout.frames.values()]
         ends = rects[source], rects[target]
-        return route(*ends, entry, self._flow, rects.values(), is_direct=is_direct)
+        return route(*ends, entry, self._flow, rects.values(), frames, is_direct=is_direct)
 
     def _direct(self, source: str, target: str, entry: float) -> Route:
         """Return a route that is almost straight."""
@@ -348,7 +348,7 @@ def _free_lanes(
     """Return where a vertical line between two rows meets no box and is not along a frame.
 
     At the ends of the route first, then as near as possible to its middle; those that are hard to
-    tell from the side of a frame come last.
+    tell from the side of a frame come later, and last those outside of a frame around both ends.
     """
     top, bottom = rows
     sides, lines = (
@@ -361,7 +361,11 @@ def _free_lanes(
     room = abs(every - lines).min(1, initial=math.inf)
     is_free = room >= _BESIDE / 2
     is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
-    best = np.argsort(room < _BESIDE, kind="stable")
+    around = [one for one in frames if one.left < min(ends) and max(ends) < one.right]
+    around = [one for one in around if one.top < top and bottom < one.bottom]
+    left, right = (np.array([one[side] for one in around]) for side in (0, 2))
+    is_outside = ((every < left) | (right < every)).any(1)
+    best = np.argsort(2 * is_outside + (room < _BESIDE), kind="stable")
     return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
 
 
@@ -558,6 +562,8 @@ _TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
 """How far a backward edge extends beyond its ends, and how far before a corner it turns."""
 _BESIDE = NODE_GAP / 2
 """The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
+_ASIDE = _BESIDE, 2 * _BESIDE / 3
+"""The same, and the middle between a box and the frame around it."""
 
 
 def route(
@@ -566,12 +572,14 @@ def route(
     entry: float,
     flow: float,
     boxes: Collection[Rect] = (),
+    frames: Iterable[Rect] = (),
     *,
     is_direct: bool = True,
 ) -> Route:
     """Return a curve along the flow.
 
-    An edge that leads back, or that is not direct, goes around its ends and `boxes`.
+    An edge that leads back, or that is not direct, goes around its ends and `boxes`, and not along
+    the side of one of the `frames`.
     """
     start = (source.centre[0], source.side(flow))
     tip = (target.left + entry * target.width, target.side(-flow))
@@ -581,12 +589,14 @@ def route(
         reach = flow * max(ahead, ROW_GAP) / 2
         return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
     above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
-    x = _way_back((start[0], above), (end[0], below), {source, target, *boxes})
+    x = _way_back((start[0], above), (end[0], below), {source, target, *boxes}, frames)
     corners = (start[0], above), (x, above), (x, below), (end[0], below)
     return Route(_rounded(start, *corners, end), tip)
 
 
-def _way_back(leaving: Point, entering: Point, boxes: Collection[Rect]) -> float:
+def _way_back(
+    leaving: Point, entering: Point, boxes: Collection[Rect], frames: Iterable[Rect]
+) -> float:
     """Return where a line back to earlier rows meets no box, or few, with the least detour."""
     ends = sorted((leaving[1], entering[1]))
     # none of these distances is one that boxes have: rounding decides nothing
@@ -596,12 +606,18 @@ def _way_back(leaving: Point, entering: Point, boxes: Collection[Rect]) -> float
         ways = [Rect(x - 3.9, ends[0] - 0.9, x + 3.9, ends[1] + 0.9)]
         for at, y in (leaving, entering):
             ways.append(Rect(min(at, x) - 0.9, y - 0.9, max(at, x) + 0.9, y + 0.9))
-        return sum(way.overlaps(box) for way in ways for box in boxes)
+        along = sum(abs(x - side) < _BESIDE / 2 for side in lines)
+        return along + sum(way.overlaps(box) for way in ways for box in boxes)
 
-    sides = {side for box in beside for side in (box.left - _BESIDE, box.right + _BESIDE)}
-    nearest = sorted(
-        sides, key=lambda x: (round(abs(x - leaving[0]) + abs(x - entering[0]), 3), -x)
-    )
+    lines = {x for one in frames if one.bottom > ends[0] and one.top < ends[1] for x in one[::2]}
+    sides = {
+        (x, _BESIDE - far)
+        for box in beside
+        for far in _ASIDE
+        for x in (box.left - far, box.right + far)
+    }
+    detours = ((abs(x - leaving[0]) + abs(x - entering[0]) + 3 * near, -x) for x, near in sides)
+    nearest = [-x for _, x in sorted((round(detour, 3), x) for detour, x in detours)]
     return _best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
 
 

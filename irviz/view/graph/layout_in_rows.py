@@ -77,11 +77,12 @@ def layered_layout(given: LayoutInput) -> Layout:
         y = y if flow > 0 else sizes[_WHOLE].height - y - size.height
         rects[box] = Rect.at((x, y), *size)
     nodes = {name: rects[name] for name in given.sizes}
+    outlines = {frame[0]: rects[frame] for frame in framed[1:]}
     routes = {
-        name: route(nodes[source], nodes[target], entry, flow, nodes.values())
+        name: route(nodes[source], nodes[target], entry, flow, nodes.values(), outlines.values())
         for name, source, target, entry in given.edges
     }
-    return _at_origin({frame[0]: rects[frame] for frame in framed[1:]}, nodes, routes)
+    return _at_origin(outlines, nodes, routes)
 
 
 def _rows(boxes: Sequence[Box], before: Mapping[Box, Sequence[Box]]) -> list[list[Box]]:

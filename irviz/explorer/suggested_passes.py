@@ -10,8 +10,8 @@ from tvm import ir
 
 from irviz.explorer.stage_rows import FEW_NODES
 from irviz.explorer.state import Preview, PreviewKey, TrialsKey
-from irviz.ir.expression_labels import attributes
 from irviz.ir.module_functions import prim_funcs, relax_functions
+from irviz.ir.type_and_expression_labels import attributes
 from irviz.model.graph.graph import NodeKind, RegionKind
 from irviz.session.stage_cache import graph_of
 from irviz.session.stage_diff import diff_modules

@@ -10,12 +10,12 @@ import tvm
 from tvm import ir, relax
 
 from irviz.errors import RunError, error_summary
-from irviz.ir.expression_labels import dim_label
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_function, relax_functions
 from irviz.ir.node_ids import definitions, identify, unique_id
 from irviz.ir.relax_calls import resolve_registered
 from irviz.ir.symbolic_shapes import evaluate_dim, nbytes, tensor_types
+from irviz.ir.type_and_expression_labels import dim_label
 from irviz.limits import passes_time
 from irviz.model.graph.graph import CALLEE, Edge, Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import BUFFERS, KILLS, STORAGES

@@ -10,14 +10,6 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.gc_pause import gc_paused
-from irviz.ir.expression_labels import (
-    TextCache,
-    TypeText,
-    attributes,
-    expression_label,
-    literal_label,
-    literal_type,
-)
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
@@ -31,6 +23,14 @@ from irviz.ir.relax_calls import (
     other_types,
 )
 from irviz.ir.tir_statements import parts_of
+from irviz.ir.type_and_expression_labels import (
+    TextCache,
+    TypeText,
+    attributes,
+    expression_label,
+    literal_label,
+    literal_type,
+)
 from irviz.model.graph.flops import FlopsCounter, FlopsOfFunction, NodeFlops
 from irviz.model.graph.graph import (
     OUTPUT,

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.expression_labels import shape_label
 from irviz.ir.tir_statements import (
     ScopedNames,
     flatten_with_paths,
@@ -18,6 +17,7 @@ from irviz.ir.tir_statements import (
     used_vars,
     walk_statements,
 )
+from irviz.ir.type_and_expression_labels import shape_label
 from irviz.model.loop_nest import (
     Axis,
     AxisKind,

@@ -10,7 +10,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
-from irviz.ir.expression_labels import attributes
+from irviz.ir.type_and_expression_labels import attributes
 from irviz.model.graph.graph import FunctionInfo, ModuleContents
 from irviz.units import first_names
 

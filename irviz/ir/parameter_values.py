@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.expression_labels import dim_label, shape_label, type_label
 from irviz.ir.symbolic_shapes import evaluate_dim, is_integer, type_dims
+from irviz.ir.type_and_expression_labels import dim_label, shape_label, type_label
 from irviz.units import beginning
 
 

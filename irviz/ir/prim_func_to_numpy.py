@@ -13,7 +13,6 @@ import numpy as np
 from tvm import ir, s_tir, sym, tirx
 
 from irviz.errors import NumPyError
-from irviz.ir.expression_labels import dim_label
 from irviz.ir.tir_statements import (
     ScopedNames,
     flatten,
@@ -22,6 +21,7 @@ from irviz.ir.tir_statements import (
     statement_numbers,
     used_vars,
 )
+from irviz.ir.type_and_expression_labels import dim_label
 
 Origins = dict[ast.stmt, object]
 """The TVM binding or statement that a Python statement was written from."""

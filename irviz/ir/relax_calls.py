@@ -11,11 +11,11 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, s_tir, tirx
 
-from irviz.ir.expression_labels import TextCache, type_label
 from irviz.ir.framework_calls import computed_by
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
 from irviz.ir.tir_statements import parts_of
+from irviz.ir.type_and_expression_labels import TextCache, type_label
 from irviz.model.graph.graph import (
     CALLEE,
     PURE_UNKNOWN,

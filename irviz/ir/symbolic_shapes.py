@@ -12,9 +12,9 @@ import tvm_ffi
 from tvm import ir, relax, sym, tirx
 
 from irviz.errors import IrvizError
-from irviz.ir.expression_labels import dim_label
 from irviz.ir.node_ids import NodeIds
 from irviz.ir.tir_statements import used_vars
+from irviz.ir.type_and_expression_labels import dim_label
 
 _OPERATORS: Mapping[type, Callable[[int, int], int]] = {
     tirx.Add: operator.add,

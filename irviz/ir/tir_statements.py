@@ -11,8 +11,8 @@ from typing import TypeVar
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
-from irviz.ir.expression_labels import dim_label
 from irviz.ir.tvmscript import marked_lines
+from irviz.ir.type_and_expression_labels import dim_label
 
 _Part = TypeVar("_Part", bound=tvm_ffi.Object)
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.expression_labels import dim_label
 from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
+from irviz.ir.type_and_expression_labels import dim_label
 from irviz.loaders.file_limits import (
     MAX_BYTES,
     ZIP_STARTS,

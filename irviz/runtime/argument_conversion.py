@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.expression_labels import shape_label
 from irviz.ir.parameter_values import (
     Argument,
     CacheArgument,
@@ -21,6 +20,7 @@ from irviz.ir.parameter_values import (
     check_argument,
 )
 from irviz.ir.symbolic_shapes import dim_names, evaluate_dim, parameter_dims, solve_dim, type_dims
+from irviz.ir.type_and_expression_labels import shape_label
 
 Array = NDArray[np.generic]
 Rows: TypeAlias = "Sequence[Argument] | Array"

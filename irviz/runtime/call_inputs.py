@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import InputError
-from irviz.ir.expression_labels import dim_label, type_label
 from irviz.ir.module_functions import drawable_function, relax_function
 from irviz.ir.parameter_values import Argument, Cache, CacheArgument, CacheCall, ShapeValue
 from irviz.ir.symbolic_shapes import (
@@ -26,6 +25,7 @@ from irviz.ir.symbolic_shapes import (
     parameter_types,
     type_dims,
 )
+from irviz.ir.type_and_expression_labels import dim_label, type_label
 from irviz.model.runs.execution_trace import Array
 from irviz.runtime import argument_conversion as conversion
 from irviz.runtime import kv_caches

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from tvm import ir, relax, tirx
 
 from irviz.errors import RunError
-from irviz.ir.expression_labels import type_label
 from irviz.ir.module_functions import drawable_function, prim_funcs, relax_functions
 from irviz.ir.parameter_values import Argument, TypeMismatchError, check_argument
 from irviz.ir.symbolic_shapes import parameter_types, type_dims
+from irviz.ir.type_and_expression_labels import type_label
 from irviz.model.graph.flops import shape_in
 from irviz.model.runs.array_diff import (
     Verdict,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from irviz.errors import RunError
+from irviz.errors import RunError, UntrustedError
 from irviz.ir.framework_calls import CANNOT
+from irviz.ir.module_functions import drawable_functions
 from irviz.ir.tvmscript import source_words
 from irviz.model.graph.graph import Graph, NodeId
 from irviz.model.graph.layers import layer_name
@@ -23,8 +24,9 @@ from irviz.model.runs.execution_trace import (
     first_divergence,
     node_differences,
 )
-from irviz.model.runs.run_result import RunResult
-from irviz.runtime.run import CallInputs, Inputs, TraceRequest, run
+from irviz.model.runs.run_result import RunResult, compare_runs
+from irviz.model.runs.timing_statistics import Measurement, Timing
+from irviz.runtime.run import CallInputs, Inputs, TraceRequest, measure, run
 from irviz.session.compare_with_origin import origin_verdict
 from irviz.session.run_overlays import difference_overlay, dimmed_places
 from irviz.session.session_state import SessionState
@@ -39,7 +41,13 @@ from irviz.session.stage_cache import (
 )
 from irviz.transforms.stage import Stage
 from irviz.view.graph.overlay import Overlay
-from irviz.view.run_result_html import difference_summary, divergence_summary
+from irviz.view.run_result_html import (
+    StageTable,
+    StageTableRow,
+    TimingTable,
+    difference_summary,
+    divergence_summary,
+)
 from irviz.worker.supervisor import OnProgress
 
 
@@ -78,6 +86,47 @@ def run_stage(
     if trace is None or result.trace is None:
         return result
     return replace(result, trace=_with_constants(result.trace, stage, trace.budget))
+
+
+def measure_stages(
+    state: SessionState,
+    stages: Sequence[Stage],
+    inputs: Inputs,
+    case: int,
+    on_progress: OnProgress | None = None,
+) -> TimingTable:
+    """Time stages alternately; ratios are relative to the first."""
+    state.check_run("measuring stages", *stages)
+    seconds = measure(
+        [stage.module for stage in stages],
+        state.function,
+        call_inputs_for(state, inputs),
+        case=case,
+        names=[f"{stage.id} {stage.label}" for stage in stages],
+        config=state.config_for(*stages),
+        on_progress=on_progress,
+    )
+    timings = [Timing(s.id, s.label, taken) for s, taken in zip(stages, seconds, strict=True)]
+    return TimingTable(Measurement(tuple(timings), state.run_config.clock))
+
+
+def stage_table(state: SessionState) -> StageTable:
+    """Run all stages that have the function, and compare each with the first."""
+    rows: list[StageTableRow] = []
+    first: RunResult | None = None
+    for stage in state.stages:
+        if state.function not in drawable_functions(stage.module):
+            continue
+        result, error = None, stage.error
+        if not error:
+            try:
+                result = run_stage(state, stage.id)
+            except (RunError, ValueError, UntrustedError) as failure:
+                error = str(failure)
+        first = first or result
+        comparison = compare_runs(result, first) if result and first else None
+        rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
+    return StageTable(tuple(rows))
 
 
 def _value(state: SessionState, stage: Stage, result: RunResult) -> object:

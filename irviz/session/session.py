@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tvm import ir, tirx
 from tvm.relax.dpl import DFPattern
 
-from irviz.errors import DrawError, LoadError, RunError, StageError, TransformError, UntrustedError
+from irviz.errors import DrawError, LoadError, StageError, TransformError
 from irviz.ir.destination_passing import destination_passing
 from irviz.ir.module_functions import default_function, drawable_function, drawable_functions
 from irviz.ir.tvmscript import Script
@@ -26,9 +26,8 @@ from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
-from irviz.model.runs.timing_statistics import Measurement, Timing
 from irviz.runtime.argument_conversion import Array
-from irviz.runtime.run import CallInputs, Inputs, RunConfig, TraceRequest, measure
+from irviz.runtime.run import CallInputs, Inputs, RunConfig, TraceRequest
 from irviz.runtime.simulate_memory import memory_use
 from irviz.safe_files import atomic_write
 from irviz.session import run_stages
@@ -62,7 +61,7 @@ from irviz.view.graph.side_by_side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.run_result_html import StageTable, StageTableRow, TimingTable
+from irviz.view.run_result_html import StageTable, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.value_charts import ValuePicture, draw_chart, fitting_charts
 from irviz.worker.supervisor import RUNS, OnProgress
@@ -649,18 +648,7 @@ class Session(SessionState):
     ) -> TimingTable:
         """Time stages alternately, by default all; ratios are relative to the first."""
         chosen = [self.stage(one) for one in stages] or [s for s in self.stages if not s.error]
-        self.check_run("measuring stages", *chosen)
-        seconds = measure(
-            [stage.module for stage in chosen],
-            self.function,
-            run_stages.call_inputs_for(self, inputs),
-            case=case,
-            names=[f"{stage.id} {stage.label}" for stage in chosen],
-            config=self.config_for(*chosen),
-            on_progress=on_progress,
-        )
-        timings = [Timing(s.id, s.label, taken) for s, taken in zip(chosen, seconds, strict=True)]
-        return TimingTable(Measurement(tuple(timings), self.run_config.clock))
+        return run_stages.measure_stages(self, chosen, inputs, case, on_progress)
 
     def report(self) -> StageTable:
         """Run all stages, compare each with the first, and return a table with one row per stage.
@@ -668,21 +656,7 @@ class Session(SessionState):
         A stage that failed or cannot be run has a row with the reason. A stage without the
         function, as most stages of a compilation are, has no row.
         """
-        rows: list[StageTableRow] = []
-        first: RunResult | None = None
-        for stage in self.stages:
-            if self.function not in drawable_functions(stage.module):
-                continue
-            result, error = None, stage.error
-            if not error:
-                try:
-                    result = self.run(stage=stage.id)
-                except (RunError, ValueError, UntrustedError) as failure:
-                    error = str(failure)
-            first = first or result
-            comparison = compare_runs(result, first) if result and first else None
-            rows.append(StageTableRow(stage.id, stage.label, result, comparison, error))
-        return StageTable(tuple(rows))
+        return run_stages.stage_table(self)
 
     def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
         """Run a stage and return the value at every node."""

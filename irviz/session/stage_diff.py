@@ -13,11 +13,11 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import NotFoundError
 from irviz.gc_pause import gc_paused
-from irviz.ir.expression_labels import attributes, is_same_type, type_parts, type_parts_of
 from irviz.ir.iteration_domains import compare_domains
 from irviz.ir.module_functions import drawable_functions, function_named, relax_functions
 from irviz.ir.parameter_values import is_equal_tensor
 from irviz.ir.tvmscript import function_texts, tvmscript
+from irviz.ir.type_and_expression_labels import attributes, is_same_type, type_parts, type_parts_of
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
     Accesses,

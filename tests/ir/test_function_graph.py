@@ -11,10 +11,10 @@ from tvm import ir, relax
 from tvm.relax.expr_functor import PyExprVisitor, visitor
 
 from irviz.course.mlp import MyModule, MyModuleStatic
-from irviz.ir.expression_labels import TextCache
 from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.relax_calls import CallReader
+from irviz.ir.type_and_expression_labels import TextCache
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu

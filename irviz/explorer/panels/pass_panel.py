@@ -25,6 +25,7 @@ from irviz.transforms.bind_params import bind_params
 from irviz.transforms.passes.catalog import GROUPS, CatalogEntry, catalog, search
 from irviz.transforms.passes.parameters import (
     PATTERN_MODULES,
+    TARGET_KINDS,
     NameScope,
     ParameterKind,
     PassParameter,
@@ -258,7 +259,6 @@ class ReplayPanel(ui.Panel):
 # --- The form of a pass: a suitable control for each parameter ------------------------------------
 
 
-_TARGETS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
 _HINTS = {
     ParameterKind.TARGET: 'a kind such as llvm, or {"kind": "llvm", "num-cores": 4}',
     ParameterKind.DEVICE: "llvm, or cuda:1",
@@ -406,7 +406,7 @@ def _field(parameter: PassParameter) -> widgets.Widget:
     elif kind in (*_CHOOSING, ParameterKind.PARAMS):
         return ui.classed(ui.Chips(label=parameter.name), f"irviz-pass-{parameter.name}")
     elif kind in (ParameterKind.TARGET, ParameterKind.DEVICE):
-        made, options["options"] = widgets.Combobox, _TARGETS
+        made, options["options"] = widgets.Combobox, TARGET_KINDS
     elif kind is ParameterKind.PATTERNS:
         made, options["options"] = widgets.Combobox, tuple(PATTERN_MODULES)
     options["tooltip"] = parameter.summary or kind.value

@@ -17,7 +17,7 @@ from irviz.gc_pause import gc_paused
 from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.admission_recheck import audit_text
 from irviz.loaders.tvmscript.admitted_expressions import check_expression
-from irviz.loaders.tvmscript.source_text import (
+from irviz.loaders.tvmscript.names_and_scopes import (
     RESERVED,
     SourceText,
     TextScope,

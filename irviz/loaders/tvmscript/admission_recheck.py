@@ -11,7 +11,7 @@ import ast
 import builtins
 
 from irviz.loaders.tvmscript import allowed_names as allowed
-from irviz.loaders.tvmscript.source_text import SourceText, dotted, is_private, ptx_instruction
+from irviz.loaders.tvmscript.names_and_scopes import SourceText, dotted, is_private, ptx_instruction
 
 _CALLABLE = frozenset({"range", "TypeVar"})
 _BUILTINS = frozenset(dir(builtins)) - _CALLABLE

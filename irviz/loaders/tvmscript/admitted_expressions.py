@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from irviz.loaders.tvmscript import allowed_names as allowed
 from irviz.loaders.tvmscript.admission_recheck import audit_text, is_special_float
-from irviz.loaders.tvmscript.source_text import TextScope, dotted, ptx_instruction
+from irviz.loaders.tvmscript.names_and_scopes import TextScope, dotted, ptx_instruction
 
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.ListComp)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tvm import ir, relax, te, tirx, topi
 
 from irviz.errors import IrvizError, error_summary
-from irviz.ir.expression_labels import dim_label
+from irviz.ir.type_and_expression_labels import dim_label
 from irviz.runtime.registered_functions import python_function
 from irviz.transforms.kernels.signature import (
     Signature,

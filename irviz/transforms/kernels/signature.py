@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tvm import ir, relax, tirx
 
-from irviz.ir.expression_labels import dim_label
+from irviz.ir.type_and_expression_labels import dim_label
 
 _DIM = r"(?:[^\W\d]\w*|\d+|\.\.\.)"
 _ONE_ELLIPSIS = r"(?![^()]*\.\.\.[^()]*\.\.\.)"

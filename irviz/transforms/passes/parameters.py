@@ -63,6 +63,10 @@ class ParameterKind(enum.Enum):
     CODE = "a value that only code can give"
 
 
+TARGET_KINDS = ("llvm", "c", "cuda", "rocm", "metal", "vulkan", "opencl", "webgpu", "hexagon")
+"""The kinds of targets that are suggested."""
+
+
 @dataclass(frozen=True)
 class PassParameter:
     """A parameter of a pass.

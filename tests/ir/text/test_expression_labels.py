@@ -3,7 +3,7 @@
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.expression_labels import attributes, dim_label, shape_label
+from irviz.ir.type_and_expression_labels import attributes, dim_label, shape_label
 
 n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
 

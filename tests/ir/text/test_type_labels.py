@@ -3,7 +3,7 @@
 import pytest
 from tvm import ir, relax, tirx
 
-from irviz.ir.expression_labels import type_label
+from irviz.ir.type_and_expression_labels import type_label
 
 n = tirx.Var("n", "int64")
 

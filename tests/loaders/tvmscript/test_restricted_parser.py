@@ -8,8 +8,8 @@ import pytest
 import tvm
 
 from irviz.loaders.tvmscript.admission_recheck import audit_text
+from irviz.loaders.tvmscript.names_and_scopes import SourceText
 from irviz.loaders.tvmscript.read_modules import parse_admitted
-from irviz.loaders.tvmscript.source_text import SourceText
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 
 _SPEC = importlib.util.spec_from_file_location(

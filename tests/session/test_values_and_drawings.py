@@ -171,7 +171,7 @@ def test_memory_and_destinations_are_drawn():
 
 
 def test_stages_are_measured_in_turn(monkeypatch):
-    monkeypatch.setattr("irviz.session.session.measure", partial(measure, seconds=0.2))
+    monkeypatch.setattr("irviz.session.run_stages.measure", partial(measure, seconds=0.2))
     session = mlp().bind()
     times = session.measure()
     assert isinstance(times, TimingTable)

@@ -73,12 +73,12 @@ def draw_scene(
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         _dim(group, is_pale=change == "")
     _draw_nodes(picture, graph, scene, theme, overlay, pale, beside)
-    for index, frame in scene.frames.items():  # above the edges that cross the titles
+    for index in scene.frames:  # above the edges that cross the titles
         group = add(picture, "g", "title")
         is_fused = graph.regions[index].kind is RegionKind.FUSED
         colour = theme.changes["fused"] if is_fused else theme.quiet_text
-        title, whole = scene.title(index), graph.regions[index].name
-        draw_cluster_title(group, frame, title, colour, theme)
+        (title, place), whole = scene.title(index), graph.regions[index].name
+        draw_cluster_title(group, title, place, colour, theme)
         if whole and title != whole:
             svg.add_tooltip(group, whole)
     if scene.output:

@@ -464,22 +464,19 @@ def draw_cluster(
 
 
 def draw_cluster_title(
-    parent: ElementTree.Element, frame: ClusterFrame, title: str, colour: str, theme: Theme
+    parent: ElementTree.Element, title: str, place: Point, colour: str, theme: Theme
 ) -> None:
-    """Write the title into the corner of a frame; an edge that crosses it is interrupted."""
-    svg.add_rect(parent, cluster_title_rect(frame, title), fill=theme.block_fill)
+    """Write the title of a frame; an edge that crosses it is interrupted."""
+    svg.add_rect(parent, cluster_title_rect(title, place), fill=theme.block_fill)
     halo = {"paint_order": "stroke", "stroke": theme.block_fill, "stroke_width": "3"}
-    size = node_labels.VALUE_SIZE
-    svg.add_text(parent, title, _position(frame), size, colour, "start", **halo)  # also enlarged
+    svg.add_text(  # also enlarged
+        parent, title, place, node_labels.VALUE_SIZE, colour, "start", **halo
+    )
 
 
-def cluster_title_rect(frame: ClusterFrame, title: str) -> Rect:
+def cluster_title_rect(title: str, place: Point) -> Rect:
     """Return the rectangle that a title covers."""
-    return svg.text_rect(title, _position(frame), node_labels.VALUE_SIZE, "start")
-
-
-def _position(frame: ClusterFrame) -> Point:
-    return (frame.rect.left + _TITLE_INSET, frame.label[1] + 4)
+    return svg.text_rect(title, place, node_labels.VALUE_SIZE, "start")
 
 
 # --- Where the parts of a drawn graph are ---------------------------------------------------------
@@ -552,19 +549,31 @@ class SceneGeometry:
         x, y = points_along(passing, _POINT_DISTANCE).T
         return list[float](x[abs(y - height) < near].tolist())
 
-    def title(self, index: int) -> str:
-        """Return the title of a cluster; a layer's is cut before an edge that it would hide."""
-        title = cluster_title(self.graph, index)
-        if not title or self.graph.regions[index].kind is not RegionKind.LAYER:
-            return title
-        rect = cluster_title_rect(self.frames[index], title)
-        left, end = rect.left, rect.right + _BESIDE_TITLE
-        passing = [x for x in self._passing(rect.centre[1], rect.height / 2) if left < x < end]
-        if not passing:
-            return title
-        fitting = math.floor(len(title) * (min(passing) - _BESIDE_TITLE - left) / rect.width)
-        is_cut = _LEAST_TITLE <= fitting < len(title)
-        return beginning(title, fitting) if is_cut else title
+    def title(self, index: int) -> tuple[str, Point]:
+        """Return the title of a cluster, and where it begins: where edges leave room for all of it.
+
+        This is at the left, where there is such room. A layer's title is cut if there is none.
+        """
+        frame, title = self.frames[index], cluster_title(self.graph, index)
+        region = self.graph.regions[index]
+        left, baseline = frame.rect.left + _TITLE_INSET, frame.label[1] + 4
+        rect = cluster_title_rect(title, (left, baseline))
+        near = self._passing(rect.centre[1], rect.height / 2)
+        if region.id:
+            button = self.toggles[region.id][0]
+            near += [button - TOGGLE_RADIUS, button + TOGGLE_RADIUS]
+        passing = sorted(x for x in near if left < x < frame.rect.right)
+        if not passing or passing[0] > rect.right + _BESIDE_TITLE:
+            return title, (left, baseline)
+        beyond = [x + _BESIDE_TITLE for x in passing]
+        ends = [x - _BESIDE_TITLE for x in passing[1:]] + [frame.rect.right - _BESIDE_TITLE]
+        room = (x for x, end in zip(beyond, ends, strict=True) if end - x >= rect.width)
+        if (start := next(room, None)) is not None:
+            return title, (start, baseline)
+        fitting = math.floor(len(title) * (passing[0] - _BESIDE_TITLE - left) / rect.width)
+        if region.kind is RegionKind.LAYER and _LEAST_TITLE <= fitting < len(title):
+            title = beginning(title, fitting)
+        return title, (left, baseline)
 
     def outlet(self, node_id: NodeId) -> Point:
         """Return the point where edges leave a node."""
@@ -593,8 +602,8 @@ class SceneGeometry:
         for name, corner in self.toggles.items():
             if name in expandable or name not in self.graph.index:
                 yield Rect.around(corner, _TOGGLE)
-        for index, frame in self.frames.items():
-            yield cluster_title_rect(frame, self.title(index))
+        for index in self.frames:
+            yield cluster_title_rect(*self.title(index))
         for _, route in self.edges:
             yield arrow_rect(route)
         if self.output:

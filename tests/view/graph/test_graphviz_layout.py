@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import pytest
@@ -363,23 +363,38 @@ def test_the_button_of_a_frame_is_beside_edges(modules):
     assert top == y
 
 
-def test_the_title_of_a_layer_ends_before_an_edge_that_passes_it(modules):
+def test_the_title_of_a_layer_is_where_edges_leave_room_and_else_ends_before_one(modules):
     graph = irviz.Session(modules.stack(3)).view().graph
     placed = place_graph(graph, "up").layout
     cluster, frame = next(iter(placed.frames.items()))
     index, whole = int(cluster.removeprefix("cluster_")), "layers.0 · DecoderLayer"
     regions = list(graph.regions)
     regions[index] = regions[index]._replace(kind=RegionKind.LAYER, name=whole)
+    wide = Rect(frame.rect.left, frame.rect.top, frame.rect.left + 400, frame.rect.bottom)
 
-    def title(x):
-        line = tuple((frame.rect.left + x, frame.label[1] + y) for y in (40.0, 20.0, 0.0, -20.0))
-        layout = replace(placed, routes=dict.fromkeys(placed.routes, Route(line, line[3])))
-        return SceneGeometry(replace(graph, regions=tuple(regions)), layout, "up").title(index)
+    def title(*passing):
+        lines = [
+            tuple((wide.left + x, frame.label[1] + y) for y in (40.0, 20.0, 0.0, -20.0))
+            for x in passing
+        ]
+        routes = {
+            name: Route(line, line[3])
+            for name, line in zip(placed.routes, cycle(lines), strict=False)
+        }
+        frames = placed.frames | {cluster: replace(frame, rect=wide)}
+        layout = replace(placed, routes=routes, frames=frames)
+        scene = SceneGeometry(replace(graph, regions=tuple(regions)), layout, "up")
+        text, (x, _) = scene.title(index)
+        return text, x - wide.left
 
-    assert title(300.0) == whole
-    assert title(100.0).endswith("…")
-    assert whole.startswith(title(100.0)[:-1])
-    assert title(20.0) == whole, "so little of it would say nothing"
+    assert title(300.0) == (whole, 9.0)
+    assert title(100.0) == (whole, 104.0)
+    assert title(100.0, 150.0, 500.0) == (whole, 154.0)
+    cut, x = title(100.0, 250.0)
+    assert x == 9.0
+    assert cut.endswith("…")
+    assert whole.startswith(cut[:-1])
+    assert title(20.0, 180.0, 300.0) == (whole, 9.0), "so little of it would say nothing"
 
 
 def test_the_title_of_a_layer_that_no_edge_passes_is_whole():
@@ -387,7 +402,7 @@ def test_the_title_of_a_layer_that_no_edge_passes_is_whole():
     for length in range(1, 40):
         name = "m" * length
         graph = Graph("main", nodes, (), (Region(RegionKind.LAYER, name),), ())
-        assert SceneGeometry(graph, place_graph(graph).layout, "up").title(0) == name
+        assert SceneGeometry(graph, place_graph(graph).layout, "up").title(0)[0] == name
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

@@ -21,7 +21,7 @@ import { makeSizes, type Sizes } from "./page/pane_sizes";
 import { RunAnswer } from "./page/run_button";
 import { hideStaticPicture } from "./page/static_picture";
 import { Status } from "./page/status_bar";
-import { followTheme } from "./page/theme_choice";
+import { followTheme, isDarkPage } from "./page/theme_choice";
 import { Toolbar } from "./page/toolbar";
 import type { Download, Recording } from "./schema";
 import { ScriptPane } from "./script/script_pane";
@@ -82,7 +82,7 @@ function Viewer({ state, sizes }: { state: State; sizes: Sizes }) {
       aria-label={`irviz: ${state.title.value}`}
       class={kinds.join(" ")}
       style={measures}
-      data-theme={state.isDark.value ? "dark" : "light"}
+      data-theme={isDarkPage.value ? "dark" : "light"}
     >
       <div class="irviz-frame">
         {state.shows("toolbar") && <Toolbar state={state} />}

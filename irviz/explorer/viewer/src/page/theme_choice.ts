@@ -33,6 +33,9 @@ export function chooseTheme(theme: Theme) {
   }
 }
 
+/** Whether this page is dark: the same explorer may be shown in others, too. */
+export const isDarkPage = signal(false);
+
 /** Follow the theme until the function that is returned is called. */
 export function followTheme(state: State): () => void {
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -49,6 +52,7 @@ export function followTheme(state: State): () => void {
             : theme
               ? theme === "dark"
               : system.matches;
+    isDarkPage.value = isDark;
     if (isDark !== state.isDark.peek()) state.set("isDark", isDark);
   };
   const observer = new MutationObserver(tell);

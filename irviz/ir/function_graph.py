@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import tvm
@@ -44,16 +44,8 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.model.loop_nest import (
-    Axis,
-    AxisKind,
-    Block,
-    Buffer,
-    Loop,
-    LoopNode,
-    Scalar,
-    contains_block,
-)
+from irviz.model.loop_nest import Axis, AxisKind, Block, Buffer, Scalar
+from irviz.model.matching.block_matching import places
 from irviz.worker import responses
 
 
@@ -370,17 +362,23 @@ def prim_func_graph(function: tirx.PrimFunc, name: str) -> Graph:
     seen: dict[str, int] = {OUTPUT: 1}
     writers: dict[str, NodeId] = {}
     regions: list[Region] = []
-    placed = list(_innermost(nest.body, (), None, regions))
-    blocks = [each.block for each in placed]
-    read_first = _read_first(blocks)
-    params = [one for one in nest.parameters if one.name in read_first or not blocks]
+    placed = places(nest)
+    innermost = [each.block for each in placed if not each.inner]
+    read_first = _read_first(innermost)
+    params = [one for one in nest.parameters if one.name in read_first or not innermost]
     nodes = []
     for param in params:
         node_id = writers[param.name] = unique_id(param.name, seen)
         nodes.append(Node(node_id, NodeKind.PARAM, param.name, _type_label(param)))
     param_ids = {node.id for node in nodes}
     edges: list[Edge] = []
-    for block, region, loops in placed:
+    region_of: dict[str, int] = {}
+    for block, _, loops, around, _, inner in placed:
+        region = region_of[around[-1].id] if around else None
+        if inner:
+            region_of[block.id] = len(regions)
+            regions.append(Region(RegionKind.OUTER_BLOCK, block.name or "block", region))
+            continue
         node_id = unique_id(block.name or "block", seen)
         sources = dict.fromkeys(access.buffer for access in block.reads if access.buffer in writers)
         edges += [Edge(writers[buffer], node_id, (index,)) for index, buffer in enumerate(sources)]
@@ -405,32 +403,6 @@ def prim_func_graph(function: tirx.PrimFunc, name: str) -> Graph:
     outputs = tuple(one for one in results if one not in param_ids)
     attrs = attributes(function.attrs)
     return Graph(name, tuple(nodes), tuple(edges), tuple(regions), outputs, attributes=attrs)
-
-
-class _Placed(NamedTuple):
-    """An innermost block, the region of the block around it, and the loops around both."""
-
-    block: Block
-    region: int | None
-    loops: tuple[Loop, ...]
-
-
-def _innermost(
-    nodes: Sequence[LoopNode], loops: tuple[Loop, ...], region: int | None, regions: list[Region]
-) -> Iterator[_Placed]:
-    """Yield the blocks without inner blocks, and add a region for each block around others."""
-    for node in nodes:
-        match node:
-            case Loop():
-                yield from _innermost(node.children, (*loops, node), region, regions)
-            case Block() if not any(map(contains_block, (*node.init, *node.children))):
-                yield _Placed(node, region, loops)
-            case Block():
-                inner = len(regions)
-                regions.append(Region(RegionKind.OUTER_BLOCK, node.name or "block", region))
-                yield from _innermost((*node.init, *node.children), loops, inner, regions)
-            case _:
-                yield from _innermost(node.children, loops, region, regions)
 
 
 def _read_first(blocks: Sequence[Block]) -> set[str]:

@@ -19,6 +19,7 @@ from tvm import ir, s_tir, sym, tirx
 
 from irviz.ir.tir_statements import flatten_with_paths, is_number, used_vars
 from irviz.model.diff.diff_result import DomainDiff
+from irviz.model.matching.alignment import Alignment
 
 # --- The domain of each block of a PrimFunc: which values its axes take, in which order ----------
 
@@ -412,27 +413,28 @@ def _is_whole(found: sym.IterSumExpr, dom: ir.Range, analyzer: sym.Analyzer) -> 
 
 def _parts(sides: _Sides) -> Iterator[_Sides]:
     """Divide outputs and loops into groups that do not depend on each other."""
-    sets = _DisjointSets()
+    joined: list[Sequence[Hashable]] = []
     conditions: list[list[tuple[ir.Expr, Sequence[Hashable]]]] = []
     for at, side in enumerate(sides):
         for number, output in enumerate(side.outputs):
-            sets.join([number, *_used_loops(output, at, side.domain)])
+            joined.append([number, *_used_loops(output, at, side.domain)])
         for loop in side.loops:
             bounds = (loop.start, loop.extent)
             used = [key for each in bounds for key in _used_loops(each, at, side.domain)]
-            sets.join([(at, loop.var), *used])
+            joined.append([(at, loop.var), *used])
         conditions.append([(each, _used_loops(each, at, side.domain)) for each in side.conditions])
-        for _, keys in conditions[at]:
-            sets.join(keys)
+        joined += [keys for _, keys in conditions[at]]
     loops = ((at, loop.var) for at, side in enumerate(sides) for loop in side.loops)
-    keys = [*range(len(sides[0].outputs)), *loops]
-    for name in dict.fromkeys(map(sets.name, keys)):
+    pairs: dict[tuple[Hashable, Hashable], None] = {}
+    for number, keys in enumerate(joined):
+        pairs |= {(number, key): None for key in keys}
+    for _, own in Alignment(pairs).components([*range(len(sides[0].outputs)), *loops]):
         yield [
             _Side(
                 side.domain,
-                [each for number, each in enumerate(side.outputs) if sets.name(number) == name],
-                [loop for loop in side.loops if sets.name((at, loop.var)) == name],
-                [each for each, used in found if not used or sets.name(used[0]) == name],
+                [each for number, each in enumerate(side.outputs) if number in own],
+                [loop for loop in side.loops if (at, loop.var) in own],
+                [each for each, used in found if not used or used[0] in own],
             )
             for at, (side, found) in enumerate(zip(sides, conditions, strict=True))
         ]
@@ -442,22 +444,6 @@ def _used_loops(expr: ir.Expr, side: int, domain: Domain) -> list[Hashable]:
     """Return the keys of the loops that an expression depends on."""
     loops = {loop.var for loop in domain.loops}
     return [(side, var) for var in domain.variables(expr) if var in loops]
-
-
-class _DisjointSets:
-    """Sets of keys, each with one of its keys as its name."""
-
-    def __init__(self) -> None:
-        self._leaders: dict[Hashable, Hashable] = {}
-
-    def name(self, key: Hashable) -> Hashable:
-        while self._leaders.setdefault(key, key) != key:
-            key = self._leaders[key]
-        return key
-
-    def join(self, keys: Sequence[Hashable]) -> None:
-        for key in keys[1:]:
-            self._leaders[self.name(key)] = self.name(keys[0])
 
 
 _FAILURES = (UnknownDomainError, FloatingPointError, RecursionError)
@@ -536,8 +522,8 @@ def _points(part: _Sides, symbols: Sequence[int], size: int, most: int) -> Seque
 def _compare_points(one: Values, two: Values) -> tuple[bool, str]:
     """Return whether the same points are visited as often, and what differs in words."""
     keys = _keys(one, two)
-    counts = [np.bincount(each, minlength=int(max(map(_end, keys)))) for each in keys]
-    was, now = counts
+    end = 1 + max(int(each.max(initial=-1)) for each in keys)
+    was, now = (np.bincount(each, minlength=end) for each in keys)
     lost, new = int(((was > 0) & (now == 0)).sum()), int(((now > 0) & (was == 0)).sum())
     both = (was > 0) & (now > 0)
     words = []
@@ -553,10 +539,6 @@ def _compare_points(one: Values, two: Values) -> tuple[bool, str]:
         return True, ""
     is_reversed = np.array_equal(keys[0], keys[1][::-1])
     return True, "in reverse order" if is_reversed else "in another order"
-
-
-def _end(keys: Values) -> int:
-    return int(keys.max(initial=-1)) + 1
 
 
 def _keys(one: Values, two: Values) -> tuple[Values, Values]:

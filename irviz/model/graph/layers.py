@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from string import digits
 
 from irviz.gc_pause import gc_paused
@@ -25,16 +26,8 @@ def layer_name(layer: Sequence[LayerPart]) -> str:
 
 def common_layer(layers: Iterable[Layer]) -> Layer:
     """Return the innermost layer around all of these."""
-    found: Layer | None = None
-    for layer in layers:
-        if found is None or layer[: len(found)] == found:
-            found = layer if found is None else found
-            continue
-        shared = 0
-        while shared < min(len(found), len(layer)) and found[shared] == layer[shared]:
-            shared += 1
-        found = found[:shared]
-    return found or ()
+    levels = zip(*set(layers), strict=False)
+    return tuple(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, levels))
 
 
 def previous_layer(layer: Layer) -> Layer:

@@ -306,14 +306,10 @@ def repeat_copies(tree: ContainerTree, node_id: NodeId) -> RepeatCopies | None:
 
     Returns None for a node outside repeats, and for an input that all copies share.
     """
-    bound = tree.bound
-    step = _step(tree, node_id)
-    if step is None:
+    bound, step = tree.bound, _step(tree, node_id)
+    place = _innermost_repeat(tree, step)
+    if step is None or place is None:
         return None
-    around = [place for place in container_path(tree, step) if place.container.copies > 1]
-    if not around:
-        return None
-    place = around[-1]
     held, count = place.container.held, place.container.copies
     first = place.start + (step - place.start) % held
     steps = range(first, first + count * held, held)
@@ -333,13 +329,16 @@ def copy_around(tree: ContainerTree, node_id: NodeId, copy: int) -> frozenset[No
 
     Raises NotFoundError for a node outside of repeats, or an unknown copy.
     """
-    step = _step(tree, node_id)
-    around = [] if step is None else container_path(tree, step)
-    repeat = next((one for one in reversed(around) if one.container.copies > 1), None)
+    repeat = _innermost_repeat(tree, _step(tree, node_id))
     if repeat is None or not 0 <= copy < repeat.container.copies:
         raise NotFoundError(f"{node_id!r} is in no repeat that has a copy {copy + 1}")
     start, held = repeat.start + copy * repeat.container.held, repeat.container.held
     return frozenset(node.id for node in tree.bound.nodes[start : start + held])
+
+
+def _innermost_repeat(tree: ContainerTree, step: int | None) -> ContainerPosition | None:
+    around = () if step is None else container_path(tree, step)
+    return next((one for one in reversed(around) if one.container.copies > 1), None)
 
 
 def _step(tree: ContainerTree, node_id: NodeId) -> int | None:

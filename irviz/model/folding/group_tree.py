@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -17,7 +17,7 @@ from irviz import limits
 from irviz.gc_pause import gc_paused
 from irviz.model.folding.repeats import BoundNodes, bound_nodes, find_repeats
 from irviz.model.graph.flops import shape_in
-from irviz.model.graph.graph import Graph, Layer, LayerPart, Node, NodeId, NodeKind, RegionKind
+from irviz.model.graph.graph import Graph, Layer, Node, NodeId, NodeKind, RegionKind
 from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import ALLOCATIONS, BUFFERS, CHECKS, KILLS, computing
 
@@ -161,8 +161,9 @@ class _Builder:
         layers = [common_layer(self.layers[_start(unit) : _stop(unit)]) for unit in units]
         depth = max(depth, len(common_layer(layers)))
         found: list[Unit] = []
-        for inner, pairs in groupby(zip(layers, units, strict=True), key=_part_at(depth)):
-            run = [unit for _, unit in pairs]
+        pairs = zip(layers, units, strict=True)
+        for inner, group in groupby(pairs, key=lambda pair: pair[0][depth : depth + 1]):
+            run = [unit for _, unit in group]
             if inner:
                 found.append(self._layer(run, depth + 1))
             else:
@@ -412,11 +413,6 @@ def _start(unit: Unit) -> int:
 
 def _stop(unit: Unit) -> int:
     return unit + 1 if isinstance(unit, int) else unit.stop
-
-
-def _part_at(depth: int) -> Callable[[tuple[Layer, Unit]], LayerPart | None]:
-    """Return a function from a unit to the part of its layer at a depth, None if shallower."""
-    return lambda pair: pair[0][depth] if len(pair[0]) > depth else None
 
 
 def _step_layers(bound: BoundNodes) -> list[Layer]:

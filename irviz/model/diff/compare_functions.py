@@ -192,18 +192,17 @@ def _group_diff(
         differences = comparison.differences(one[0], two[0])
         change = ChangeKind.CHANGED if differences else ChangeKind.SAME
         return NodeDiff(change, one, two, group.by, differences, parts=inside)
+    callee = ""
     if len(two) == 1 and not (len(one) == 1 and is_inlined):
         node = comparison.after[two[0]]
         if node.kind is NodeKind.CONSTANT:
             return NodeDiff(ChangeKind.FOLDED, one, two, group.by)
-        callee = node.callee if is_fused else ""
-        return NodeDiff(ChangeKind.FUSED, one, two, group.by, (), callee, inside)
-    if len(one) == 1:
-        change = ChangeKind.INLINED if is_inlined else ChangeKind.SPLIT
-        callee = comparison.before[one[0]].callee if is_inlined else ""
-        return NodeDiff(change, one, two, group.by, (), callee, inside)
-    change = ChangeKind.FUSED if len(one) > len(two) else ChangeKind.SPLIT
-    return NodeDiff(change, one, two, group.by, (), "", inside)
+        change, callee = ChangeKind.FUSED, node.callee if is_fused else ""
+    elif len(one) == 1 and is_inlined:
+        change, callee = ChangeKind.INLINED, comparison.before[one[0]].callee
+    else:
+        change = ChangeKind.FUSED if len(one) > len(two) else ChangeKind.SPLIT
+    return NodeDiff(change, one, two, group.by, (), callee, inside)
 
 
 def _with_move(
@@ -425,7 +424,8 @@ class NodeComparison:
         if self.renaming.knows_names or not self.is_same_type(one, two):
             found += self.type_differences(self.type_parts(one), self.type_parts(two))
         if one.is_pure != two.is_pure:
-            found.append(Difference(Aspect.PURITY, _purity(one), _purity(two)))
+            words = ["pure" if each.is_pure else "impure" for each in (one, two)]
+            found.append(Difference(Aspect.PURITY, *words))
         return tuple(found)
 
     def is_other_operation(self, before: NodeId, after: NodeId) -> bool:
@@ -453,7 +453,8 @@ class NodeComparison:
                 yield Difference(Aspect.VALUE, "", "")  # too large for words
         elif not (one.is_call_or_operator and two.is_call_or_operator):
             if one.kind is not two.kind:
-                yield Difference(Aspect.OPERATION, _operation_name(one), _operation_name(two))
+                names = [each.callee or each.kind.value for each in (one, two)]
+                yield Difference(Aspect.OPERATION, *names)
         else:
             yield from self._callee(one, two)
 
@@ -525,14 +526,6 @@ def _literals(node: Node) -> Mapping[tuple[int, ...], tuple[str, str]]:
 
 def _numbered(sources: Mapping[tuple[int, ...], NodeId]) -> dict[tuple[int, ...], NodeId]:
     return {(index,): sources[at] for index, at in enumerate(sorted(sources))}
-
-
-def _purity(node: Node) -> str:
-    return "pure" if node.is_pure else "impure"
-
-
-def _operation_name(node: Node) -> str:
-    return node.callee or node.kind.value
 
 
 def _call(node: Node) -> str:

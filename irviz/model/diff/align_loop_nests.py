@@ -329,10 +329,8 @@ class _Alignment:
         domain = f", {group.domain}" if group.domain else ""
         is_split = len(here) <= len(there)
         sign = "⊂" if is_split else "⊃"
-        for one in here:
-            self._before.marks[one] = RowMark(sign, "fused")
-        for two in there:
-            self._after.marks[two] = RowMark(sign, "fused")
+        self._before.marks |= dict.fromkeys(here, RowMark(sign, "fused"))
+        self._after.marks |= dict.fromkeys(there, RowMark(sign, "fused"))
         side, at = (self._before, here[0]) if is_split else (self._after, there[0])
         word = "split" if is_split else "fused"
         if len(here) == len(there):

@@ -104,14 +104,12 @@ def link_nodes(
         if is_inside and NodeKind.PARAM in (one.graph[theirs].kind, two.graph[mine].kind):
             continue
         by = found.steps[mine] if found.get(mine) == theirs else MatchedBy.OPERATION
-        if is_inside:
-            if by is not MatchedBy.CONTENTS:  # but the node that computes its value
-                parts.append(Part(theirs, mine, by))
+        if is_inside and by is not MatchedBy.CONTENTS:  # but the node that computes its value
+            parts.append(Part(theirs, mine, by))
+        if is_inside or by is MatchedBy.CONTENTS:
             pairs.setdefault((left, right), MatchedBy.CONTENTS)
-        elif by is not MatchedBy.CONTENTS:
-            pairs[left, right] = by
         else:
-            pairs.setdefault((left, right), MatchedBy.CONTENTS)
+            pairs[left, right] = by
     values = _values(one, two, found)
     for mine, others in _joined_values(found).items():
         values[mine] = values.get(mine, frozenset()) | others

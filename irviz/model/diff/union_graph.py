@@ -85,12 +85,11 @@ def union_graph(
         {one: writer.region_of[two] for one, two in of.items() if two in writer.region_of}
         for of in elements.of
     ]
-    written = {scope: index for index, scope in writer.owners}
     regions = [
         {
-            index: written[scope]
+            index: writer.owners[scope]
             for index, scope in enumerate(each)
-            if scope in written and stage.regions[index].kind is not RegionKind.BINDING_BLOCK
+            if scope in writer.owners and _has_frame(stage.regions[index])
         }
         for stage, each in zip(stages, elements.scopes, strict=True)
     ]
@@ -110,7 +109,7 @@ class _Writer:
         self.ids: dict[Element, NodeId] = {}
         self.region_of: dict[Element, int] = {}
         self._taken: set[NodeId] = set()
-        self.owners: list[tuple[int, Scope]] = []
+        self.owners: dict[Scope, int] = {}
         self._tops = grouped((one.scope, one) for one in elements if one.frame is None)
         self._inner = _inner_scopes(self._tops)
         self._ends: dict[Scope, int] = {}
@@ -123,7 +122,7 @@ class _Writer:
     def write(self) -> None:
         """Write everything."""
         self._write_scope(None, None)
-        for index, scope in self.owners:
+        for scope, index in self.owners.items():
             at = max(scope.regions)
             owner = scope.regions[at].owner
             node = self.ids.get(self.elements.of[at][owner]) if owner is not None else None
@@ -147,9 +146,8 @@ class _Writer:
                 self._write_element(item, region)
             else:
                 last = item.regions[max(item.regions)]
-                index = self._add_region(last._replace(parent=region, owner=None))
-                self.owners.append((index, item))
-                self._write_scope(item, self.owners[-1][0])
+                self.owners[item] = self._add_region(last._replace(parent=region, owner=None))
+                self._write_scope(item, self.owners[item])
         self._write_run(run, region)
 
     def _may_fold(self, one: Element) -> bool:
@@ -574,9 +572,8 @@ def _place_of_input(known: Element, node: Node, scope: Scope | None) -> tuple[Sc
 
     So a parameter that becomes a constant does not enter the block that uses it.
     """
-    outer = known.scope
-    while outer is not None and not _contains(outer, scope):
-        outer = outer.parent
+    around = _between(known.scope, None)
+    outer = next((one for one in around if _contains(one, scope)), None)
     was_param = any(one.kind is NodeKind.PARAM for one in known.at.values())
     is_param = node.kind is NodeKind.PARAM
     moves = (was_param and outer is not known.scope) or (is_param and outer is not scope)

@@ -167,11 +167,9 @@ class _PrimFuncWriter(Writer):
     def _loop(self, loop: tirx.For) -> list[ast.stmt]:
         begin, extent = self._expression(loop.min), self._expression(loop.extent)
         step = [] if loop.step is None else [self._expression(loop.step)]
-        limits = [extent]
-        if step or not is_number(loop.min, 0):
-            limits = [begin, ast.BinOp(begin, ast.Add(), extent), *step]
-            if is_number(loop.min, 0):
-                limits[1] = extent
+        is_from_zero = is_number(loop.min, 0)
+        end = extent if is_from_zero else ast.BinOp(begin, ast.Add(), extent)
+        limits = [end] if is_from_zero and not step else [begin, end, *step]
         with self._scope.scope():
             variable = self._define(loop.loop_var)
             return [ast.For(variable, call("range", *limits), self._inner(loop.body), [])]

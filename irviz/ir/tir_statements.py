@@ -163,9 +163,7 @@ class ScopedNames:
         value = self.rename(value)
         if not isinstance(value, (ir.Expr, ir.TensorRegion, tirx.Stmt)):
             return " ".join(str(value).split())
-        # TVM prints declarations of the variables above, and a comment on metadata below
-        lines = [line for line in str(value).splitlines() if line and not line.startswith("#")]
-        return dim_label(lines[-1]) if lines else ""
+        return dim_label(str(value))
 
     def rename(self, value: object) -> object:
         """Return an expression whose variables have the names of this scope."""

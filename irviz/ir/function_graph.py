@@ -13,15 +13,7 @@ from irviz.gc_pause import gc_paused
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import drawable_function
 from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
-from irviz.ir.relax_calls import (
-    CallReader,
-    Position,
-    ValueReading,
-    items,
-    leaves,
-    other_type,
-    other_types,
-)
+from irviz.ir.relax_calls import CallReader, ValueReading, items, leaves, other_type, other_types
 from irviz.ir.tir_statements import parts_of
 from irviz.ir.type_and_expression_labels import (
     TextCache,
@@ -41,6 +33,7 @@ from irviz.model.graph.graph import (
     Node,
     NodeId,
     NodeKind,
+    Position,
     Region,
     RegionKind,
 )

@@ -24,11 +24,10 @@ from irviz.model.graph.graph import (
     Access,
     NodeId,
     NodeKind,
+    Position,
     Resolution,
 )
 from irviz.model.graph.memory_accesses import KILLS, PLANNED_TENSORS, STORAGES
-
-Position = tuple[int, ...]
 
 # An Array's own methods call these, and spend time on slices and negative indices.
 _size, _item = tvm.get_global_func("ffi.ArraySize"), tvm.get_global_func("ffi.ArrayGetItem")

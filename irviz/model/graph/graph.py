@@ -35,7 +35,10 @@ OUTPUT = NodeId("return")
 FUNCTION_NAME = "function"
 """The type of a literal that is the name of a function of the module."""
 
-CALLEE: tuple[int, ...] = ()
+Position = tuple[int, ...]
+"""The position of an argument, with one more number for each level of nested tuples."""
+
+CALLEE: Position = ()
 """The position of the edge from a closure to the node that calls it."""
 
 
@@ -89,7 +92,7 @@ class Resolution(Enum):
 class Literal(NamedTuple):
     """An argument that is not a variable: a number, a shape, a string."""
 
-    position: tuple[int, ...]
+    position: Position
     text: str
 
 
@@ -181,7 +184,7 @@ class Edge(NamedTuple):
 
     source: NodeId
     target: NodeId
-    position: tuple[int, ...]
+    position: Position
     uses: int = 1
     is_carried: bool = False
     is_other: bool = False

@@ -13,6 +13,7 @@ from irviz.model.graph.graph import (
     Node,
     NodeId,
     NodeKind,
+    Position,
     Region,
     RegionKind,
     grouped,
@@ -24,8 +25,6 @@ from irviz.model.matching.node_matching import Correspondence, correspondence
 
 MAX_CALL_DEPTH = 8
 """The depth up to which calls are inlined."""
-
-Position = tuple[int, ...]
 
 
 @dataclass(frozen=True)

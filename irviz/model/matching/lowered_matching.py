@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
-from irviz.model.graph.graph import CALLEE, Graph, Node, NodeId, NodeKind, grouped
+from irviz.model.graph.graph import CALLEE, Graph, Node, NodeId, NodeKind, Position, grouped
 from irviz.model.matching.operation_names import (
     REPRESENTATIONS,
     fused_operations,
@@ -279,12 +279,8 @@ class LoweredMatching:
 
 def _folded(mine: LoweredSide, theirs: LoweredSide, node: Node) -> NodeId | None:
     """Return the node of the same name that computes a constant from nothing."""
-    origin = mine.origins.origin(node.id)
-    if (
-        not isinstance(origin, Constant)
-        or node.id not in theirs.graph.index
-        or not theirs.is_free(node.id)
-    ):
+    is_constant = isinstance(mine.origins.origin(node.id), Constant)
+    if not is_constant or node.id not in theirs.graph.index or not theirs.is_free(node.id):
         return None
     found = theirs.graph[node.id]
     is_made = theirs.origins.is_computation(found) and not any(theirs.origins.arguments(found))
@@ -379,8 +375,6 @@ def _further_names(mine: LoweredSide, theirs: LoweredSide, node_id: NodeId) -> S
 
 # --- Where the values of a graph are computed, seen through names, buffers, casts and layouts ----
 
-
-Position = tuple[int, ...]
 
 _NAMING = (NodeKind.VALUE, NodeKind.TUPLE_GET_ITEM)
 

@@ -520,9 +520,8 @@ class _Alignment:
                 continue
             is_head = self._before.rows[one].kind in _HEADS
             if one not in self._before.marks:
-                self._mark(
-                    one, two, RowMark("↕", "moved", "moved") if is_head else RowMark("", "moved")
-                )
+                mark = RowMark("↕", "moved", "moved") if is_head else RowMark("", "moved")
+                self._mark(one, two, mark)
             if is_head and one not in linked:
                 self._links.append(Link((one,), (two,), "moved"))
 

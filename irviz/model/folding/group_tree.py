@@ -217,10 +217,8 @@ class _Builder:
         A stage of a model is a run of layers of one class whose results have the same type.
         """
         repeats = self._with_repeats(units)
-        if (
-            sum(not isinstance(unit, int) and bool(unit.layer) for unit in repeats)
-            < limits.MIN_STAGED
-        ):
+        layers = [unit for unit in repeats if not isinstance(unit, int) and unit.layer]
+        if len(layers) < limits.MIN_STAGED:
             return repeats
         found: list[Unit] = []
         for _, run in groupby(repeats, key=self._class_and_result):
@@ -422,11 +420,7 @@ def _step_layers(bound: BoundNodes) -> list[Layer]:
     layers = [common_layer(node.layers) for node in bound.nodes]
     for output in bound.graph.outputs:
         step = bound.at.get(output, -1)
-        if (
-            step >= 0
-            and bound.nodes[step].kind is NodeKind.VALUE
-            and bound.renamed(step) is not None
-        ):
+        if bound.renamed(step) is not None and bound.nodes[step].kind is NodeKind.VALUE:
             layers[step] = common_layer(layers)
     return layers
 

@@ -379,24 +379,19 @@ class _Matching:
 
     def _by_name(self, node: Node, named: Node, is_renamed: bool) -> None:
         side, other = self.side, self.other
-        if not self._have_same_scope(node, named):
-            return
         mine, theirs = side.entering(node.id), other.entering(named.id)
-        if len(mine) == len(theirs) and Counter(
-            side.values.get(edge.source) for edge in mine
-        ) == Counter(other.values[edge.source] for edge in theirs):
+        if len(mine) != len(theirs) or not self._have_same_scope(node, named):
+            return
+        values = Counter(side.values.get(edge.source) for edge in mine)
+        if values == Counter(other.values[edge.source] for edge in theirs):
             # another function may be called
             is_likely = not (is_renamed and _NUMBERED.fullmatch(node.id))
             is_likely = is_likely or side.uses(node) == other.uses(named)
             is_alike = node.type_label == named.type_label
             if is_likely and is_alike and self._is_used_alike(node, named):
                 self.pair(node.id, named.id, MatchedBy.NAME)
-        is_same_call = (node.kind, node.callee, node.operator) == (
-            named.kind,
-            named.callee,
-            named.operator,
-        )
-        if is_same_call and len(mine) == len(theirs):
+        calls = [(one.kind, one.callee, one.operator) for one in (node, named)]
+        if calls[0] == calls[1]:
             pairs = list(zip(mine, theirs, strict=True))
             is_known = [side.values.get(a.source) == other.values[b.source] for a, b in pairs]
             if any(is_known) and all(

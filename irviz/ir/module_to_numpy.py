@@ -316,9 +316,7 @@ class RelaxWriter(Writer):
             case relax.ShapeExpr():
                 return ast.Tuple(list(map(self._expression, value.values)))
             case ir.Call() if isinstance(value.op, ir.GlobalVar):
-                return ast.Call(
-                    self._callee(value.op), [self._value(one) for one in value.args], []
-                )
+                return ast.Call(self._callee(value.op), list(map(self._value, value.args)), [])
             case ir.Call() if isinstance(value.op, ir.Op):
                 raise NumPyError(
                     f"the operator {value.op.name}, which is not a call of a PrimFunc: apply "

@@ -77,7 +77,7 @@ def _nested_dims(type_: ir.Type) -> Iterator[ir.Expr]:
     yield from type_dims(type_) or ()
 
 
-def type_dims(type_: ir.Type) -> tuple[ir.Expr, ...] | None:
+def type_dims(type_: ir.Type | None) -> tuple[ir.Expr, ...] | None:
     """Return the sizes in a TensorType or ShapeType, or None if it has none."""
     if isinstance(type_, relax.TensorType):
         return tuple(type_.shape.values) if isinstance(type_.shape, relax.ShapeExpr) else None
@@ -214,7 +214,7 @@ class ShapeEvaluator:
 
     def known(self, type_: ir.Type | None) -> Shape | None:
         """Return the shape in a type, or None if it is unknown."""
-        dims = None if type_ is None else type_dims(type_)
+        dims = type_dims(type_)
         try:
             return None if dims is None else self.shape(dims)
         except UnknownSizeError:
@@ -222,8 +222,7 @@ class ShapeEvaluator:
 
     def learn(self, type_: ir.Type | None, shape: Shape | None) -> None:
         """Learn symbolic sizes in a type from the shape of a value of this type."""
-        dims = None if type_ is None else type_dims(type_)
-        for dim, size in zip(dims or (), shape or (), strict=False):
+        for dim, size in zip(type_dims(type_) or (), shape or (), strict=False):
             own = {name: value for name, value in self._sizes.items() if name not in dim_names(dim)}
             found = solve_dim(dim, size, own)
             if found is not None:

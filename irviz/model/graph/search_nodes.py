@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from irviz.model.graph.graph import Node, NodeId, NodeKind
+from irviz.model.graph.layers import layer_name
 
 MOST_FOUND = 200
 """The most nodes that are listed."""
@@ -33,15 +34,11 @@ def search_nodes(
     if not terms:
         return ()
     found = []
-    looked_for = {
-        word: re.compile(_OCCURRENCE.format(re.escape(word)), re.MULTILINE) for word in terms
-    }
+    looked_for = [re.compile(_OCCURRENCE.format(re.escape(word)), re.MULTILINE) for word in terms]
     for index, node in enumerate(nodes):
         text = _searched(search_text(node, notes.get(node.id, "")))
         # most nodes have not all words, which is sooner seen without the pattern
-        if all(word in text for word in terms) and all(
-            one.search(text) for one in looked_for.values()
-        ):
+        if all(word in text for word in terms) and all(one.search(text) for one in looked_for):
             found.append((_rank(text, terms[0]), index, node.id))
     return tuple(node_id for _, _, node_id in sorted(found))
 
@@ -55,7 +52,7 @@ def search_text(node: Node, note: str = "") -> str:
         name, _, kind = node.name.partition(" · ")
         return "\n".join((name, kind or "group", dict(node.attributes).get("layer", "")))
     callee, operator = (one.removeprefix("relax.") for one in (node.callee, node.operator))
-    layers = (".".join(part.name for part in layer) for layer in node.layers)
+    layers = map(layer_name, node.layers)
     attributes = (f"{name}={value}" for name, value in node.attributes)
     words = (node.name, callee, node.id, operator, node.type_label, *layers, *attributes, note)
     return "\n".join(words)

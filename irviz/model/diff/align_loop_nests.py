@@ -397,9 +397,8 @@ class _Alignment:
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
     ) -> None:
         """Match the statements of a block; unchanged ones may differ in names."""
-        mine, theirs = self._free(
-            self._before.bodies.get(before, ()), self._after.bodies.get(after, ())
-        )
+        mine = self._before.free(self._before.bodies.get(before, ()))
+        theirs = self._after.free(self._after.bodies.get(after, ()))
         is_same = diff.change not in _SEVERAL and not _differs(diff, Aspect.STATEMENT)
         is_alike = len(mine) == len(theirs) and all(map(self._is_same_kind, mine, theirs))
         if not is_same or not is_alike:
@@ -412,12 +411,6 @@ class _Alignment:
                 mark = _loop_mark(self._before.loop(one), self._after.loop(two))
                 if mark:
                     self._mark(one, two, mark)
-
-    def _free(
-        self, mine: Iterable[int], theirs: Iterable[int]
-    ) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the rows without a partner or a mark, less the loops around blocks."""
-        return self._before.free(mine), self._after.free(theirs)
 
     def _is_same_kind(self, one: int, two: int) -> bool:
         return self._before.rows[one].kind is self._after.rows[two].kind
@@ -506,11 +499,11 @@ class _Alignment:
             one, two = self._before.row(_INSIDE, before), self._after.row(_INSIDE, after)
             if one is not None and two is not None:
                 self._match_lines(one, two, is_same=is_same)
-        rows = [
-            [at for at, row in enumerate(side.rows) if row.kind is RowKind.BUFFER]
+        mine, theirs = (
+            side.free(at for at, row in enumerate(side.rows) if row.kind is RowKind.BUFFER)
             for side in self._sides
-        ]
-        self._match_texts(*self._free(*rows), {}, may_differ=False)
+        )
+        self._match_texts(mine, theirs, {}, may_differ=False)
 
     def _mark_moved(self, beside: Collection[int]) -> None:
         """Mark the rows that are not beside their partners, and link their heads."""

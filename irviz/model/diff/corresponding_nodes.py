@@ -134,9 +134,7 @@ def unchanged_links(graph: Graph) -> NodeLinks:
 def _only_there(reading: DiffSide, matched: Iterable[str]) -> set[str]:
     """Return the functions without a counterpart that a function calls."""
     others = reading.others.keys() - set(matched)
-    return (
-        {node.callee for node in reading.graph.nodes if node.callee in others} if others else set()
-    )
+    return {node.callee for node in reading.graph.nodes if node.callee in others}
 
 
 def _link_directly(before: Graph, after: Graph, known: Mapping[NodeId, NodeId]) -> NodeLinks:

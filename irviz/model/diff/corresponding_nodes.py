@@ -556,16 +556,17 @@ def isomorphism(one: Graph, two: Graph) -> Mapping[NodeId, NodeId] | None:
     for choice in range(_MOST_CHOICES):
         if not _refine(*sides):
             return None
-        counts = Counter(sides[0].classes)
+        counts = Counter(sides[0].classes.values())
         if len(counts) == len(one.nodes):
             break
-        first = next(each for each in sides[0].classes if counts[each] > 1)
+        first = next(each for each in sides[0].classes.values() if counts[each] > 1)
         for side in sides:
-            side.classes[side.classes.index(first)] = hash(("chosen", choice))
+            chosen = next(node_id for node_id, each in side.classes.items() if each == first)
+            side.classes[chosen] = hash(("chosen", choice))
     else:
         return None
-    places = {each: node.id for each, node in zip(sides[1].classes, two.nodes, strict=True)}
-    found = {node.id: places[each] for each, node in zip(sides[0].classes, one.nodes, strict=True)}
+    places = {each: node_id for node_id, each in sides[1].classes.items()}
+    found = {node_id: places[each] for node_id, each in sides[0].classes.items()}
     return found if _is_isomorphism(one, two, found) else None
 
 
@@ -573,16 +574,11 @@ class _ClassedNodes:
     """A function, and the class of each of its nodes."""
 
     def __init__(self, graph: Graph) -> None:
-        index = graph.index
-        self.entering: list[list[tuple[tuple[int, ...], int]]] = [[] for _ in graph.nodes]
-        self.leaving: list[list[tuple[tuple[int, ...], int]]] = [[] for _ in graph.nodes]
-        for source, target, position, *_ in graph.edges:
-            self.entering[index[target]].append((position, index[source]))
-            self.leaving[index[source]].append((position, index[target]))
+        self.graph = graph
         results = grouped((output, place) for place, output in enumerate(graph.outputs))
         positions = {param.id: place for place, param in enumerate(graph.params())}
-        self.classes = [
-            hash(
+        self.classes = {
+            node.id: hash(
                 (
                     node.kind.value,
                     node.structure,
@@ -592,31 +588,30 @@ class _ClassedNodes:
                 )
             )
             for node in graph.nodes
-        ]
+        }
 
-    def refined(self, at: int) -> int:
+    def refined(self, node_id: NodeId) -> int:
         """Return the class of a node with those of its operands and users."""
-        classes = self.classes
-        operands = tuple([(position, classes[other]) for position, other in self.entering[at]])
-        users = tuple(sorted([(position, classes[other]) for position, other in self.leaving[at]]))
-        return hash((classes[at], operands, users))
+        classes, graph = self.classes, self.graph
+        entering, leaving = graph.entering.get(node_id, ()), graph.leaving.get(node_id, ())
+        operands = tuple([(edge.position, classes[edge.source]) for edge in entering])
+        users = tuple(sorted([(edge.position, classes[edge.target]) for edge in leaving]))
+        return hash((classes[node_id], operands, users))
 
 
 def _refine(one: _ClassedNodes, two: _ClassedNodes) -> bool:
     """Refine the classes until none is divided further; return whether they are still the same."""
     known = 0
     while True:
-        counts = Counter(one.classes)
-        if counts != Counter(two.classes):
+        counts = Counter(one.classes.values())
+        if counts != Counter(two.classes.values()):
             return False
         if len(counts) in (known, len(one.classes)):
             return True
         known = len(counts)
         for side in (one, two):
-            places = [at for at, each in enumerate(side.classes) if counts[each] > 1]
-            refined = [side.refined(at) for at in places]
-            for at, new in zip(places, refined, strict=True):
-                side.classes[at] = new
+            shared = [node_id for node_id, each in side.classes.items() if counts[each] > 1]
+            side.classes |= {node_id: side.refined(node_id) for node_id in shared}
 
 
 def _is_isomorphism(one: Graph, two: Graph, found: Mapping[NodeId, NodeId]) -> bool:

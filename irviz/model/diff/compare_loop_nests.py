@@ -123,8 +123,8 @@ def _block_diff(
     differences = list(
         _main_differences(match, buffers) if names else _differences(mine, theirs, renaming.copy())
     )
-    is_same_domain = _is_equal(_domain_texts(one), _domain_texts(two), renaming)
-    groups = tuple(loop_groups(one, two, buffers, renaming))
+    is_same_domain = _has_same_domain(one, two, renaming)
+    groups = tuple(loop_groups(one, two, buffers, renaming, is_same_domain=is_same_domain))
     if not is_same_domain:
         domains = compare_domains(mine.id, theirs.id) if match.is_whole else ()
         groups, rest = with_domains(groups, domains)
@@ -203,10 +203,10 @@ def _domain_texts(place: Place) -> list[str]:
     return found
 
 
-def _is_equal(one: Sequence[str], two: Sequence[str], renaming: Renaming) -> bool:
-    """Return whether texts are equal up to names; the relation of names is not kept."""
-    own = renaming.copy()
-    return len(one) == len(two) and all(map(own.is_equal, one, two))
+def _has_same_domain(one: Place, two: Place, renaming: Renaming) -> bool:
+    """Return whether the domains are equal up to names; the relation of names is not kept."""
+    own, mine, theirs = renaming.copy(), _domain_texts(one), _domain_texts(two)
+    return len(mine) == len(theirs) and all(map(own.is_equal, mine, theirs))
 
 
 def _moved(pairs: Sequence[tuple[Place, Place]]) -> set[int]:
@@ -382,11 +382,11 @@ _Loops = tuple[list[Loop], list[Loop]]
 
 
 def loop_groups(
-    one: Place, two: Place, buffers: Mapping[str, str], renaming: Renaming
+    one: Place, two: Place, buffers: Mapping[str, str], renaming: Renaming, *, is_same_domain: bool
 ) -> Iterator[LoopGroup]:
     """Yield what became of the loops around a block; `buffers` has the names after."""
     groups = _loops_by_axes(one, two, buffers)
-    if not _is_equal(_domain_texts(one), _domain_texts(two), renaming):
+    if not is_same_domain:
         groups = [pair for group in groups for pair in _by_name(*group)]
     reordered = _out_of_order(groups, one.loops, two.loops)
     for index, (mine, theirs) in enumerate(groups):

@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm import ir, relax, tirx
 
 from irviz.ir.module_functions import drawable_function, function_named
+from irviz.ir.node_ids import nested_bodies
 from irviz.ir.relax_calls import NAMED_CALLS
 from irviz.ir.symbolic_shapes import evaluate_dim, parameter_types, type_dims
 from irviz.ir.tir_statements import parts_of
@@ -135,11 +136,9 @@ class _Reader:
         for block in list(body.blocks)[::-1]:
             for binding in list(block.bindings)[::-1]:
                 own, value = ranges.get(binding.var, ANY), binding.value
-                if isinstance(value, relax.If):
-                    for branch in (value.true_branch, value.false_branch):
-                        self._sequence(branch, own, ranges, depth)
-                elif isinstance(value, relax.SeqExpr):
-                    self._sequence(value, own, ranges, depth)
+                if isinstance(value, relax.If | relax.SeqExpr):
+                    for _, _, inner in nested_bodies(value):
+                        self._sequence(inner, own, ranges, depth)
                 elif isinstance(value, ir.Call):
                     for operand, limits in self._operands(value, own, ranges, depth):
                         _narrow(ranges, operand, limits)

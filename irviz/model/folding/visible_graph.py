@@ -299,9 +299,7 @@ class _Scene:
 def _ordered(scene: _Scene, leaves: LeafPlacement) -> tuple[Node, ...]:
     """Return the nodes in the order of the text, with the inputs inside of each."""
     index = scene.bound.graph.index
-    first: dict[int, int] = {}
-    for step, item in scene.item_at.items():
-        first.setdefault(item, step)
+    first = {item: step for step, item in reversed(scene.item_at.items())}
     found = {index[node_id]: node for node_id, node in leaves.nodes.items()}
     for item, node in enumerate(scene.items):
         at = index[scene.bound.nodes[first[item]].id]

@@ -17,6 +17,7 @@ from irviz.model.diff.diff_result import (
     FunctionDiff,
     FunctionText,
     LoopNestDiff,
+    ModuleDiff,
     NodeDiff,
 )
 from irviz.model.graph.graph import NodeId, NodeKind
@@ -47,23 +48,17 @@ class Line(NamedTuple):
     marks: tuple[tuple[int, int], ...] = ()
 
 
-def diff_text(
-    titles: tuple[str, str],
-    functions: Sequence[FunctionDiff],
-    differences: Sequence[Difference],
-    texts: tuple[Mapping[str, FunctionText], Mapping[str, FunctionText]],
-    *,
-    colour: bool,
-) -> str:
+def diff_text(diff: ModuleDiff, *, colour: bool) -> str:
     """Return the differences by function, with unchanged stretches folded."""
-    changed = [one for one in functions if one.change is not ChangeKind.SAME]
-    if not changed and not differences:
-        first, second = map(_printable, titles)
-        return f"{first} and {second} do not differ{_names_only(texts)}\n"
-    lines = [Line("#", f"--- {titles[0]}"), Line("#", f"+++ {titles[1]}")]
-    lines += [Line("#", f"module: {each}") for each in differences]
-    for one in changed:
-        mine, theirs = texts[0].get(one.before, _NO_TEXT), texts[1].get(one.after, _NO_TEXT)
+    none: Mapping[str, FunctionText] = {}
+    before, after = [one.functions for one in diff.texts] if diff.texts else [none, none]
+    if not diff:
+        first, second = _printable(diff.before), _printable(diff.after)
+        return f"{first} and {second} do not differ{_names_only(before, after)}\n"
+    lines = [Line("#", f"--- {diff.before}"), Line("#", f"+++ {diff.after}")]
+    lines += [Line("#", f"module: {each}") for each in diff.differences]
+    for one in diff.changed_functions:
+        mine, theirs = before.get(one.before, _NO_TEXT), after.get(one.after, _NO_TEXT)
         lines += [Line("#", ""), Line("#", _heading(one))]
         lines += _loop_lines(one.loops) if one.loops else ()
         if one.change is ChangeKind.CHANGED:
@@ -315,7 +310,7 @@ def _signature(text: FunctionText, sign: str) -> Iterable[Line]:
     return [Line(sign, text.lines[start]), Line(sign, f"    … {rest} lines")]
 
 
-def _names_only(texts: tuple[Mapping[str, FunctionText], Mapping[str, FunctionText]]) -> str:
+def _names_only(*texts: Mapping[str, FunctionText]) -> str:
     lines = [[text.lines for _, text in sorted(side.items())] for side in texts]
     return "" if lines[0] == lines[1] else ": only names, or the order of independent lines"
 

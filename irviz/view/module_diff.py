@@ -6,7 +6,7 @@ A picture is before, an arrow with the transform, and after.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, get_args
@@ -16,7 +16,6 @@ from irviz.errors import DrawError, NotFoundError
 from irviz.model.diff.diff_result import (
     ChangeKind,
     FunctionDiff,
-    FunctionText,
     ModuleDiff,
     diff_part,
     functions_with,
@@ -75,9 +74,8 @@ class _Painter:
 
     def __init__(self, diff: ModuleDiff, theme: Theme, layout: DiffLayout) -> None:
         self.diff, self.theme, self.layout = diff, theme, layout
-        self.root = svg.svg_document(Size(0, 0), "diff", f"{diff.before} and {diff.after}", theme)
         place = f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})"
-        self.picture = svg.add(self.root, "g", transform=place)
+        self.picture = ElementTree.Element("g", transform=place)
         self.y = self.width = 0.0
         self.signs: set[str] = set()
         self.has_pale = False
@@ -108,10 +106,10 @@ class _Painter:
         )
         self._grow(width, 24.0)
         size = Size(self.width + 2 * _MARGIN, self.y + 2 * _MARGIN)
-        for name, value in (("width", size.width), ("height", size.height)):
-            self.root.set(name, svg.px(value))
-        self.root.set("viewBox", f"0 0 {svg.px(size.width)} {svg.px(size.height)}")
-        return Figure(svg.svg_text(self.root), size.width, size.height)
+        label = f"{self.diff.before} and {self.diff.after}"
+        root = svg.svg_document(size, "diff", label, self.theme)
+        root.append(self.picture)
+        return Figure(svg.svg_text(root), size.width, size.height)
 
     def heading(self, function: FunctionDiff) -> None:
         """Write the name of a function."""
@@ -347,11 +345,7 @@ class Diff(ModuleDiff):
         Args:
             colour: Whether to colour the text for a terminal.
         """
-        none: Mapping[str, FunctionText] = {}
-        one, two = self.texts or (None, None)
-        texts = one.functions if one else none, two.functions if two else none
-        titles = self.before, self.after
-        return diff_text(titles, self.functions, self.differences, texts, colour=colour)
+        return diff_text(self, colour=colour)
 
     def figure(
         self,

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from types import FunctionType
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 from xml.etree import ElementTree
 
 from tvm import ir, tirx
@@ -41,8 +41,15 @@ from irviz.session.shown_function import ViewState
 from irviz.transforms.stage import INITIAL
 from irviz.view.figure import Figure
 from irviz.view.graph import node_labels
-from irviz.view.lecture_graph import GraphWords, draw_graph_panel, without_frames
-from irviz.view.lecture_slide import LINE_HEIGHT, Panel, SlideText, TooSmallError, slide_figure
+from irviz.view.lecture_graph import GraphWords, Shape, draw_graph_panel, without_frames
+from irviz.view.lecture_slide import (
+    LINE_HEIGHT,
+    Arrangement,
+    Panel,
+    SlideText,
+    TooSmallError,
+    slide_figure,
+)
 from irviz.view.loop_nest_figure import FOLDINGS, Folding, draw_loop_nest_diff
 from irviz.view.module_diff import draw_sign_legend, signs_in
 from irviz.view.svg_primitives import Size
@@ -69,27 +76,6 @@ _LABELS = {
     "history": "history of {0}",
 }
 """What screen readers call a figure without a title, by its kind."""
-
-Arrangement: TypeAlias = Literal["row", "column"]
-
-
-class Shape(NamedTuple):
-    """How much of a picture is drawn, and how.
-
-    Attributes:
-        width: The most characters of a line of code.
-        arrangement: Whether the panels are beside or above each other.
-        is_roomy: Whether labels are beside edges, or edges longer, where there is room for that.
-        has_types: Whether the types of values are written.
-        has_input_types: Whether those of the inputs at the left are written, too.
-    """
-
-    width: int
-    arrangement: Arrangement = "row"
-    is_roomy: bool = True
-    has_types: bool = True
-    has_input_types: bool = True
-
 
 Drawn: TypeAlias = tuple[Sequence[Panel], Sequence["str | None"]]
 """Panels, and the words of the arrows between them."""
@@ -254,20 +240,16 @@ class _Drawing:
 
     def _graph(self, graph: Graph, stage: str, shape: Shape) -> Drawn:
         one = self.declaration
-        callouts = self._callouts(graph, stage)
-        notes = {name: self._words(words) for name, words in one.notes.items()}
         words = GraphWords(
-            callouts,
-            notes,
+            shape,
+            self._callouts(graph, stage),
+            {name: self._words(words) for name, words in one.notes.items()},
             one.highlight,
-            shape.width,
-            is_roomy=shape.is_roomy,
             has_outputs=one.kind != "arguments",
             overlay=self.session.overlay(one.overlay, stage=stage) if one.overlay else None,
         )
-        graph = _with_names(graph if shape.has_types else _without_types(graph), one.names)
-        drawn = draw_graph_panel(graph, self.theme, one.direction, words, one.columns)
-        return [Panel(*drawn)], []
+        graph = _with_names(graph, one.names)
+        return [draw_graph_panel(graph, self.theme, one.direction, words, one.columns)], []
 
     def _callouts(self, graph: Graph, stage: str) -> dict[str, Sequence[str]]:
         wanted = self.declaration.callouts.items()
@@ -294,30 +276,20 @@ class _Drawing:
 
     def _stage_panels(self, graphs: Sequence[Graph], stages: Sequence[str], shape: Shape) -> Drawn:
         one, panels = self.declaration, []
-        for at, graph in enumerate(graphs if shape.has_types else map(_without_types, graphs)):
+        for at, graph in enumerate(graphs):
             names = {*graph.index}
             notes = {n: self._words(w) for n, w in one.notes.items() if n in names}
             highlight = [name for name in one.highlight if name in names]
             callouts = self._callouts(graph, stages[at]) if at == len(stages) - 1 else {}
-            words = GraphWords(
-                callouts,
-                notes,
-                highlight,
-                shape.width,
-                are_below=bool(callouts),
-                is_roomy=shape.is_roomy,
-                has_input_types=shape.has_input_types,
-            )
-            caption = self._caption(at)
+            words = GraphWords(shape, callouts, notes, highlight, are_below=bool(callouts))
             graph = _with_names(graph, one.names)
             drawn = draw_graph_panel(graph, self.theme, one.direction, words)
-            panels.append(Panel(*drawn, caption))
+            panels.append(drawn._replace(caption=self._caption(at)))
         arrows = [self._between(before, after) for before, after in pairwise(stages)]
         if one.target:
             made = executable_panel(self.session.stage(stages[-1]).module, one.target, self.theme)
-            at = len(stages)
-            caption = self._caption(at)
-            panels, arrows = [*panels, made._replace(caption=caption)], [*arrows, "tvm.compile"]
+            panels.append(made._replace(caption=self._caption(len(stages))))
+            arrows.append("tvm.compile")
         return panels, arrows
 
     def _between(self, before: str, after: str) -> str:
@@ -455,10 +427,6 @@ def _with_names(graph: Graph, names: Mapping[str, str]) -> Graph:
         )
     regions = tuple(one._replace(name=names.get(one.id, one.name)) for one in graph.regions)
     return replace(graph, regions=regions).with_nodes(nodes)
-
-
-def _without_types(graph: Graph) -> Graph:
-    return graph.with_nodes([node._replace(type_text="") for node in graph.nodes])
 
 
 def _sentences(graph: Graph) -> str:

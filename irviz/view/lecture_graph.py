@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from irviz.errors import DrawError
-from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, grouped
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
 from irviz.view.graph.graph_figure import draw_scene, place_graph
@@ -31,7 +32,14 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
 )
 from irviz.view.graph.overlay import Overlay, draw_flag, draw_overlay_legend, legend_size
-from irviz.view.lecture_slide import CODE_SIZE, LINE_HEIGHT, draw_code, wrapped
+from irviz.view.lecture_slide import (
+    CODE_SIZE,
+    LINE_HEIGHT,
+    Arrangement,
+    Panel,
+    draw_code,
+    wrapped,
+)
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
@@ -52,38 +60,51 @@ _LABEL_MIDDLE, _LINE = 14.0, VALUE_HEIGHT + 1
 _SUBSCRIPT = re.compile(r"([A-Za-z]+)_?(\d+)")
 
 
+class Shape(NamedTuple):
+    """How much of a picture is drawn, and how.
+
+    Attributes:
+        width: The most characters of a line of code.
+        arrangement: Whether the panels are beside or above each other.
+        is_roomy: Whether labels are beside their edges if nothing else is there, and the edges are
+            longer if not all of them are straight.
+        has_types: Whether the types of values are written.
+        has_input_types: Whether those of the inputs at the left are written, too.
+    """
+
+    width: int
+    arrangement: Arrangement = "row"
+    is_roomy: bool = True
+    has_types: bool = True
+    has_input_types: bool = True
+
+
 @dataclass(frozen=True)
 class GraphWords:
-    """Texts and marks added to a graph.
+    """Texts and marks added to a graph, and how much of it is drawn.
 
     Attributes:
         callouts: The lines of TVMScript beside a node.
         highlight: The nodes with a thick outline.
-        width: The most characters of a line of a callout.
         are_below: Whether callouts and notes are below the graph, and not at its right.
-        is_roomy: Whether labels are beside their edges if nothing else is there, and the edges are
-            longer if not all of them are straight.
-        has_input_types: Whether the types of the inputs at the left are written.
         has_outputs: Whether a buffer is drawn as the output of the calls that write it; otherwise
             it is drawn as one of their inputs, as which they are given it.
         overlay: The colours and marks of nodes.
     """
 
-    callouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    notes: Mapping[str, str] = field(default_factory=dict)
-    highlight: Collection[str] = ()
-    width: int = 42
+    shape: Shape
+    callouts: Mapping[str, Sequence[str]]
+    notes: Mapping[str, str]
+    highlight: Collection[str]
     are_below: bool = False
-    is_roomy: bool = True
-    has_input_types: bool = True
     has_outputs: bool = True
     overlay: Overlay | None = None
 
 
 def draw_graph_panel(
     graph: Graph, theme: Theme, direction: str, words: GraphWords, columns: int = 1
-) -> tuple[ElementTree.Element, Size]:
-    """Return a group with the drawn graph, and its size.
+) -> Panel:
+    """Return the panel of a graph.
 
     Args:
         columns: The number of columns that it is broken into; a line leads from each to the next.
@@ -94,6 +115,8 @@ def draw_graph_panel(
     """
     for name in (*words.callouts, *words.notes, *words.highlight):
         graph[name]
+    if not words.shape.has_types:
+        graph = graph.with_nodes([node._replace(type_text="") for node in graph.nodes])
     parts = _columns(graph, columns)
     panels = [_Panel(one, theme, direction, words, leads_on=one is not parts[-1]) for one in parts]
     sizes = [panel.draw() for panel in panels]
@@ -107,7 +130,7 @@ def draw_graph_panel(
         x += size.width + _COLUMN_GAP
     for one, two in pairwise(panels):
         _draw_to_next(root, one, two, graph, theme)
-    return root, Size(x - _COLUMN_GAP, height)
+    return Panel(root, Size(x - _COLUMN_GAP, height))
 
 
 def _draw_to_next(
@@ -270,7 +293,7 @@ class _Panel:
         self.scene, self.labels = self._lay_out(self.rest), {}
         routes = [route for _, route in self.scene.edges]
         is_straight = all(abs(x - one.tip[0]) < 1 for one in routes for x, _ in one.points)
-        if not self.words.is_roomy:
+        if not self.words.shape.is_roomy:
             return
         if is_straight:
             narrow = [node._replace(type_text="") for node in self.rest.nodes]
@@ -394,7 +417,8 @@ class _Panel:
                 draw_edge(picture, edge_of[node.id], node, route, self.theme)
                 draw_node(picture, node, rect, self.theme, self.words.overlay)
                 self.shapes[node.id] = rect
-                label = node_labels.type_in_picture(node) if self.words.has_input_types else ""
+                has_type = self.words.shape.has_input_types
+                label = node_labels.type_in_picture(node) if has_type else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
                 if label:
                     svg.add_text(
@@ -535,7 +559,7 @@ class _Panel:
 
     def _draw_callouts(self, picture: ElementTree.Element) -> None:
         """Draw callouts at the right, each beside its node, or below the graph."""
-        most = self.words.width
+        most = self.words.shape.width
         beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
         names = [name for name in self.shapes if name in {*self.words.callouts, *beside}]
         if not names:
@@ -607,10 +631,7 @@ def _chain(
     """
     beside = {node.id for nodes in inputs.values() for node in nodes} | buffers.keys()
     beside.update(node.id for node in _alone(graph))
-    writers: dict[NodeId, list[NodeId]] = {}
-    for edge in graph.edges:
-        if edge.is_write:
-            writers.setdefault(edge.target, []).append(edge.source)
+    writers = grouped((edge.target, edge.source) for edge in graph.edges if edge.is_write)
     hidden = {
         Edge(writer, edge.target, edge.position)
         for edge in graph.edges

@@ -29,6 +29,9 @@ _ARROW_SCALE = 0.4
 _FONTS = svg.MONOSPACE.replace("monospace", ", ".join([*map(repr, svg.WIDE_FONTS), "monospace"]))
 
 
+Arrangement = Literal["row", "column"]
+"""Whether panels are beside or above each other."""
+
 REPEATED = "↻"
 """The line of an arrow's words that is drawn as a loop, for a step that is done several times."""
 
@@ -69,7 +72,7 @@ def slide_figure(
     theme: Theme,
     size: Size,
     min_text: float,
-    arrangement: Literal["row", "column"] = "row",
+    arrangement: Arrangement = "row",
 ) -> Figure:
     """Return the figure with its panels in a row or a column, as large as fits on the slide.
 
@@ -87,9 +90,8 @@ def slide_figure(
     root.set("font-family", _FONTS)
     _add_words(root, text)
     top = _MARGIN + (_TITLE_HEIGHT if text.title else 0.0)
-    picture = svg.add(root, "g", "panels")
-    place = _place_row if arrangement == "row" else _place_column
-    right, bottom = place(picture, panels, arrows, top, theme)
+    placed = _PlacedPanels(svg.add(root, "g", "panels"), panels, arrows, theme)
+    right, bottom = placed.in_row(top) if arrangement == "row" else placed.in_column(top)
     width = max(right, _MARGIN + svg.text_width(text.title, _TITLE_SIZE)) + _MARGIN
     if text.title:
         at, style = (width / 2, _MARGIN + 14), {"font_weight": "600"}
@@ -97,70 +99,74 @@ def slide_figure(
     return _fitted(root, Size(width, bottom + _MARGIN), size, min_text)
 
 
-def _place_row(
-    picture: ElementTree.Element,
-    panels: Sequence[Panel],
-    arrows: Sequence[str | None],
-    top: float,
-    theme: Theme,
-) -> Point:
-    """Place panels from left to right; return the lower right corner."""
-    y = top + (_CAPTION_HEIGHT if any(panel.caption for panel in panels) else 0.0)
-    height = max(panel.size.height for panel in panels)
-    first = len(panels) - len(arrows)  # the first panel with an arrow before it
-    x = _MARGIN - _BESIDE * (not first)
-    for at, panel in enumerate(panels):
-        if at >= first:
-            x = _draw_arrow(picture, arrows[at - first], (x, y + height / 2), theme)
-        width = max(panel.size.width, svg.text_width(panel.caption, _CAPTION_SIZE))
-        left = x + (width - panel.size.width) / 2
-        _place(
-            picture, panel, (left, y + (height - panel.size.height) / 2), x + width / 2, y, theme
-        )
-        x += width
-    return x, y + height
+@dataclass(frozen=True)
+class _PlacedPanels:
+    """The panels of a figure, and the words of the arrows between them, in a group."""
 
+    picture: ElementTree.Element
+    panels: Sequence[Panel]
+    arrows: Sequence[str | None]
+    theme: Theme
 
-def _place_column(
-    picture: ElementTree.Element,
-    panels: Sequence[Panel],
-    arrows: Sequence[str | None],
-    top: float,
-    theme: Theme,
-) -> Point:
-    """Place panels from top to bottom, at the left; return the lower right corner."""
-    width = max(panel.size.width for panel in panels)
-    middle, y = _MARGIN + width / 2, top
-    for at, panel in enumerate(panels):
-        if at and (words := arrows[at - 1]) is not None:
-            group, high = svg.add(picture, "g", "transform"), ARROW.width * _ARROW_SCALE
-            place = f"translate({svg.px(middle)} {svg.px(y + (high + _GAP) / 2)})"
-            arrow = svg.add(group, "g", transform=f"{place} scale({svg.px(_ARROW_SCALE)})")
-            draw_fat_arrow(arrow, (0.0, 0.0), theme.line, "below")
-            beside, style = (middle + high, y + high / 2 + _GAP), {"font_weight": "600"}
-            line = words.replace("\n", ", ")
-            svg.add_text(group, line, beside, _ARROW_SIZE, theme.text, "start", **style)
-            y += high
-        y += _GAP * bool(at) + _CAPTION_HEIGHT * bool(panel.caption)
-        _place(picture, panel, (_MARGIN, y), middle, y, theme)
-        y += panel.size.height
-    return _MARGIN + width, y
+    def in_row(self, top: float) -> Point:
+        """Place the panels from left to right; return the lower right corner."""
+        y = top + (_CAPTION_HEIGHT if any(panel.caption for panel in self.panels) else 0.0)
+        height = max(panel.size.height for panel in self.panels)
+        first = len(self.panels) - len(self.arrows)  # the first panel with an arrow before it
+        x = _MARGIN - _BESIDE * (not first)
+        for at, panel in enumerate(self.panels):
+            if at >= first:
+                x = self._draw_arrow(self.arrows[at - first], (x, y + height / 2))
+            width = max(panel.size.width, svg.text_width(panel.caption, _CAPTION_SIZE))
+            corner = x + (width - panel.size.width) / 2, y + (height - panel.size.height) / 2
+            self._place(panel, corner, (x + width / 2, y))
+            x += width
+        return x, y + height
 
+    def in_column(self, top: float) -> Point:
+        """Place the panels from top to bottom, at the left; return the lower right corner."""
+        width = max(panel.size.width for panel in self.panels)
+        middle, y = _MARGIN + width / 2, top
+        for at, panel in enumerate(self.panels):
+            if at and (words := self.arrows[at - 1]) is not None:
+                group, high = svg.add(self.picture, "g", "transform"), ARROW.width * _ARROW_SCALE
+                place = f"translate({svg.px(middle)} {svg.px(y + (high + _GAP) / 2)})"
+                arrow = svg.add(group, "g", transform=f"{place} scale({svg.px(_ARROW_SCALE)})")
+                draw_fat_arrow(arrow, (0.0, 0.0), self.theme.line, "below")
+                beside, style = (middle + high, y + high / 2 + _GAP), {"font_weight": "600"}
+                line = words.replace("\n", ", ")
+                svg.add_text(group, line, beside, _ARROW_SIZE, self.theme.text, "start", **style)
+                y += high
+            y += _GAP * bool(at) + _CAPTION_HEIGHT * bool(panel.caption)
+            self._place(panel, (_MARGIN, y), (middle, y))
+            y += panel.size.height
+        return _MARGIN + width, y
 
-def _place(
-    picture: ElementTree.Element,
-    panel: Panel,
-    corner: Point,
-    middle: float,
-    top: float,
-    theme: Theme,
-) -> None:
-    """Place a panel, with its caption above `top`."""
-    if panel.caption:
-        at, style = (middle, top - 8), {"font_weight": "600"}
-        svg.add_text(picture, panel.caption, at, _CAPTION_SIZE, theme.text, **style)
-    panel.group.set("transform", f"translate({svg.px(corner[0])} {svg.px(corner[1])})")
-    picture.append(panel.group)
+    def _place(self, panel: Panel, corner: Point, middle: Point) -> None:
+        """Place a panel, with its caption above the middle of its upper side."""
+        if panel.caption:
+            at, style = (middle[0], middle[1] - 8), {"font_weight": "600"}
+            svg.add_text(self.picture, panel.caption, at, _CAPTION_SIZE, self.theme.text, **style)
+        panel.group.set("transform", f"translate({svg.px(corner[0])} {svg.px(corner[1])})")
+        self.picture.append(panel.group)
+
+    def _draw_arrow(self, words: str | None, start: Point) -> float:
+        """Draw a fat arrow at the right of a panel; return where the next one begins."""
+        x, y = start
+        if words is None:
+            return x + 2 * _GAP
+        lines = words.split("\n")
+        width = max(ARROW.width, *(svg.text_width(line, _ARROW_SIZE) for line in lines))
+        group = svg.add(self.picture, "g", "transform")
+        draw_fat_arrow(group, (x + _BESIDE + width / 2, y), self.theme.line, "right")
+        for at, line in enumerate(reversed(lines)):
+            place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
+            if line == REPEATED:
+                _draw_loop(group, (place[0], place[1] - 12), self.theme)
+                continue
+            style = {"font_weight": "600"}
+            svg.add_text(group, line, place, _ARROW_SIZE, self.theme.text, **style)
+        return x + width + 2 * _BESIDE
 
 
 def _fitted(root: ElementTree.Element, drawn: Size, size: Size, min_text: float) -> Figure:
@@ -200,27 +206,6 @@ def _add_words(root: ElementTree.Element, text: SlideText) -> None:
         element = ElementTree.Element(tag, {"class": css_class} if css_class else {})
         element.text = content
         root.insert(at, element)
-
-
-def _draw_arrow(
-    parent: ElementTree.Element, words: str | None, start: tuple[float, float], theme: Theme
-) -> float:
-    """Draw a fat arrow at the right of a panel; return where the next one begins."""
-    x, y = start
-    if words is None:
-        return x + 2 * _GAP
-    lines = words.split("\n")
-    width = max(ARROW.width, *(svg.text_width(line, _ARROW_SIZE) for line in lines))
-    group = svg.add(parent, "g", "transform")
-    draw_fat_arrow(group, (x + _BESIDE + width / 2, y), theme.line, "right")
-    for at, line in enumerate(reversed(lines)):
-        place = (x + _BESIDE + width / 2, y - ARROW.height / 2 - 8 - at * 15)
-        if line == REPEATED:
-            _draw_loop(group, (place[0], place[1] - 12), theme)
-            continue
-        style = {"font_weight": "600"}
-        svg.add_text(group, line, place, _ARROW_SIZE, theme.text, **style)
-    return x + width + 2 * _BESIDE
 
 
 def _draw_loop(parent: ElementTree.Element, centre: Point, theme: Theme) -> None:

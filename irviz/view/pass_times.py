@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,20 +82,17 @@ class PassTimes:
         Own times add up to the time of the block. In totals, a pass that runs itself is counted
         once.
         """
-        count: dict[str, int] = defaultdict(int)
-        own: dict[str, float] = defaultdict(float)
-        total: dict[str, float] = defaultdict(float)
+        rows: dict[str, TimeOfPasses] = {}
         around: list[str] = []
         for depth, one in self.root.walk():
             del around[depth:]
-            name = one.name if depth else _OUTSIDE
-            count[name] += 1
-            own[name] += one.own
+            name, seconds = (one.name, one.seconds) if depth else (_OUTSIDE, one.own)
+            _, runs, own, total = rows.get(name, (name, 0, 0.0, 0.0))
             if name not in around:
-                total[name] += one.seconds if depth else one.own
+                total += seconds
+            rows[name] = TimeOfPasses(name, runs + 1, own + one.own, total)
             around.append(name)
-        rows = [TimeOfPasses(name, count[name], own[name], total[name]) for name in count]
-        return tuple(sorted(rows, key=lambda row: -row.own))
+        return tuple(sorted(rows.values(), key=lambda row: -row.own))
 
     def __str__(self) -> str:
         """Return a table of the passes with the longest own time."""

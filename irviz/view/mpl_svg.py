@@ -88,18 +88,14 @@ class Heading(NamedTuple):
     remarks: tuple[str, ...]
 
     @property
+    def lines(self) -> tuple[str, ...]:
+        """All lines."""
+        return (self.title, *self.remarks) if self.title else self.remarks
+
+    @property
     def text(self) -> str:
         """All lines in one."""
-        return " ".join(self._lines)
-
-    @property
-    def bottom(self) -> float:
-        """Where the plot begins."""
-        return MARGIN + _LINE * len(self._lines) + _GAP
-
-    @property
-    def _lines(self) -> tuple[str, ...]:
-        return (self.title, *self.remarks) if self.title else self.remarks
+        return " ".join(self.lines)
 
     def draw(self, canvas: MplCanvas) -> None:
         """Write the lines at the top."""
@@ -140,7 +136,8 @@ def draw_with_matplotlib(
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as MplFigure
 
-    total = heading.bottom + height + MARGIN
+    top = MARGIN + _LINE * len(heading.lines) + _GAP
+    total = top + height + MARGIN
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
@@ -148,7 +145,7 @@ def draw_with_matplotlib(
         figure = MplFigure(inches, dpi=_UNITS_PER_INCH, facecolor=colours.background)
         canvas = MplCanvas(figure, colours, total)
         heading.draw(canvas)
-        paint(canvas, heading.bottom)
+        paint(canvas, top)
         buffer = io.StringIO()
         FigureCanvasSVG(figure)
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA)

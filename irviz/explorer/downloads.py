@@ -19,32 +19,18 @@ from irviz.view.theme import ThemeName
 SaveFormat = Literal["svg", "pdf", "png", "dot", "python", "session", "html"]
 """What can be saved: a picture, the script of the current stage, or all stages."""
 
-_TYPES = {
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".html": "text/html",
-    ".py": "text/x-python",
-    ".zip": "application/zip",
-}
 _MOST_WRITTEN = 100_000
 """The most bytes of arrays inside a script; larger arrays go into a file next to it."""
 
 
-class PictureOptions(NamedTuple):
-    """Options for saving a picture: a title above it, and whether the selected node is framed."""
+class Saved(NamedTuple):
+    """What to save, and how: a picture with a title above it, and its selected node framed."""
 
+    format: SaveFormat
     title: str = ""
     theme: ThemeName = "course"
     direction: Direction = "up"
     has_highlight: bool = False
-
-
-class Saved(NamedTuple):
-    """What to save, and how."""
-
-    format: SaveFormat
-    picture: PictureOptions = PictureOptions()
     has_params: bool = True
 
 
@@ -59,10 +45,10 @@ def file_of(state: State, wanted: Saved) -> File:
     if wanted.format == "session":
         with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
             path = state.session.save(Path(folder, name), params=wanted.has_params)
-            return file(name, path.read_bytes())
+            return File(name, path.read_bytes())
     if wanted.format == "python":
         return _script(state.session, name.removesuffix(".py"))
-    return file(name, _picture(state, wanted.picture).content(Path(name).suffix))
+    return File(name, _picture(state, wanted).content(Path(name).suffix))
 
 
 def file_name(state: State, wanted: Saved) -> str:
@@ -79,31 +65,25 @@ def file_name(state: State, wanted: Saved) -> str:
     return f"{name}.{'py' if is_script else wanted.format}"
 
 
-def file(name: str, content: bytes) -> File:
-    """Return a file with the media type of its suffix."""
-    return File(name, _TYPES.get(Path(name).suffix, "application/octet-stream"), content)
-
-
-def _picture(state: State, options: PictureOptions) -> Figure:
+def _picture(state: State, wanted: Saved) -> Figure:
     """Draw the shown picture, with the options chosen for the file."""
-    theme = options.theme
-    drawn = shown_figure(state, theme=theme, direction=options.direction)
-    if options.has_highlight:
-        drawn = with_highlight(drawn, {shown_selection(state)}, theme)
-    return with_title(drawn, options.title, theme) if options.title else drawn
+    drawn = shown_figure(state, theme=wanted.theme, direction=wanted.direction)
+    if wanted.has_highlight:
+        drawn = with_highlight(drawn, {shown_selection(state)}, wanted.theme)
+    return with_title(drawn, wanted.title, wanted.theme) if wanted.title else drawn
 
 
 def _script(session: Session, name: str) -> File:
     """Return a script of the current stage, with its arrays in an archive if they are large."""
     if sum(array.nbytes for array in session.call_inputs.params.values()) <= _MOST_WRITTEN:
-        return file(f"{name}.py", session.to_python().encode())
+        return File(f"{name}.py", session.to_python().encode())
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
         arrays = Path(folder, f"{name}.npz")
         text = session.to_python(arrays_file=arrays).replace(repr(str(arrays)), repr(arrays.name))
         if not arrays.exists():
-            return file(f"{name}.py", text.encode())
+            return File(f"{name}.py", text.encode())
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr(f"{name}.py", text)
             archive.write(arrays, arrays.name)
-    return file(f"{name}.zip", packed.getvalue())
+    return File(f"{name}.zip", packed.getvalue())

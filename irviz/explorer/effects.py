@@ -16,7 +16,7 @@ from irviz.errors import UntrustedError
 from irviz.explorer import actions, shown_schedule
 from irviz.explorer.background_actions import draw, iter_ahead, look
 from irviz.explorer.background_runner import RUN, Job, Work, in_steps
-from irviz.explorer.downloads import file, file_name, file_of
+from irviz.explorer.downloads import file_name, file_of
 from irviz.explorer.reducer import asked_stage, reduce
 from irviz.explorer.save_html import page_content, page_in_steps
 from irviz.explorer.script_pane_data import printed
@@ -310,7 +310,7 @@ class Effects:
                 self._give(action, name, _page(state, name) if wanted.format == "html" else once)
             case actions.SaveDrawing(drawing, name):
                 suffix = Path(name).suffix
-                self._give(action, name, _once(lambda: file(name, drawing.content(suffix))))
+                self._give(action, name, _once(lambda: File(name, drawing.content(suffix))))
             case actions.CopyScript():
                 self._dispatch_each(_SCRIPT, _or_why(action, _script(session)))
 
@@ -445,7 +445,7 @@ class Effects:
 
 def _page(state: State, name: str) -> Iterator[_Made]:
     page = yield from page_in_steps(state)
-    yield file(name, page_content(page))
+    yield File(name, page_content(page))
 
 
 def _once(make: Callable[[], File]) -> Iterator[_Made]:

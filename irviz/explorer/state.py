@@ -42,6 +42,14 @@ Value = TypeVar("Value")
 FIRST = "0"
 """The id of the stage that others are compared with where no other one is chosen."""
 
+_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".html": "text/html",
+    ".py": "text/x-python",
+    ".zip": "application/zip",
+}
 _MOST_TRACES = 8
 """How many stages' values are kept, each in up to its budget of memory."""
 _WHOLE = ViewState()
@@ -193,11 +201,15 @@ class Clipboard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """A file for the browser to save: its name, media type and content."""
+    """A file for the browser to save: its name and content."""
 
     name: str
-    media_type: str
     content: bytes = field(repr=False)
+
+    @property
+    def media_type(self) -> str:
+        """What the suffix of the name tells."""
+        return _TYPES.get(Path(self.name).suffix, "application/octet-stream")
 
 
 class Making(NamedTuple):

@@ -83,7 +83,7 @@ def every_action(session):
         *(actions.Save(Saved("svg")), actions.SaveDrawing(Figure("<svg/>", 1.0, 1.0), "a.svg")),
         *(
             actions.CopyScript(),
-            actions.SetField("file", File("a", "b", b"")),
+            actions.SetField("file", File("a", b"")),
             actions.Copied("text"),
         ),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from irviz.explorer import actions
-from irviz.explorer.downloads import PictureOptions, Saved
+from irviz.explorer.downloads import Saved
 from irviz.explorer.panels.panel import Panel, checkbox, field, heading
 from irviz.explorer.store import Store
 from irviz.view.graph.dot import FLOWS
@@ -30,8 +30,8 @@ class SavePanel(Panel):
         highlight = checkbox("", "frame the selected node")
 
         def picture() -> actions.Action:
-            options = PictureOptions(title.value, theme.value, direction.value, highlight.value)
-            return actions.Save(Saved(kind.value, options))
+            options = title.value, theme.value, direction.value, highlight.value
+            return actions.Save(Saved(kind.value, *options))
 
         save = self.button("Save picture", "Save what is shown as a picture", picture, "download")
         params = checkbox("irviz-save-params", "with params", is_on=True)

@@ -14,7 +14,7 @@ import pytest
 from irviz.course.digits import mlp_params
 from irviz.course.mlp import MyModuleStatic
 from irviz.explorer.actions import Cancel, Checkout, Compare, Save, Select
-from irviz.explorer.downloads import PictureOptions, Saved
+from irviz.explorer.downloads import Saved
 from irviz.explorer.effects import Effects
 from irviz.explorer.panels.save_panel import SavePanel
 from irviz.explorer.state import Making
@@ -116,8 +116,8 @@ def test_a_picture_of_an_opened_file_has_its_name(desk_class):
 
 def test_a_title_stands_above_the_picture_and_moves_nothing_off_it(saving):
     plain = ElementTree.fromstring(given(saving, Saved("svg"))[1])
-    options = PictureOptions(title="After <bind>", theme="dark")
-    titled = ElementTree.fromstring(given(saving, Saved("svg", options))[1])
+    wanted = Saved("svg", title="After <bind>", theme="dark")
+    titled = ElementTree.fromstring(given(saving, wanted)[1])
     assert "After <bind>" in [one.text for one in titled.iter() if one.tag.endswith("text")]
     higher = float(titled.get("height")) - float(plain.get("height"))
     (moved,) = [one for one in titled if (one.get("transform") or "").startswith("translate(0 ")]
@@ -127,8 +127,7 @@ def test_a_title_stands_above_the_picture_and_moves_nothing_off_it(saving):
 def test_the_selected_node_has_a_frame_where_that_is_wanted(saving):
     saving.dispatch(Select("lv0"))
     assert b"highlight" not in given(saving, Saved("svg"))[1]
-    options = PictureOptions(has_highlight=True)
-    root = ElementTree.fromstring(given(saving, Saved("svg", options))[1])
+    root = ElementTree.fromstring(given(saving, Saved("svg", has_highlight=True))[1])
     framed = [one for one in root.iter() if any(c.get("class") == "highlight" for c in one)]
     assert [one.get("data-node") for one in framed] == ["lv0"]
 

@@ -120,10 +120,10 @@ def _drawn_loops(state: State) -> LoopPicture:
     )
     loops = diff.loops if diff else None
     choosable = schedule_addresses(own) if own else ()
-    drawn = draw_loops(
+    drawn, after = draw_loops(
         nests, loops, (ids[0], ids[1]), "page", choosable=choosable, is_compared=is_compared
     )
-    shown: schema.Loops = {"svg": drawn.figure.svg, "after": drawn.after, "error": ""}
+    shown: schema.Loops = {"svg": drawn.svg, "after": after, "error": ""}
     if diff is None:
         return LoopPicture(shown)
     changed = [one for one in loops.blocks if one.change is not ChangeKind.SAME] if loops else []
@@ -197,9 +197,6 @@ _THEME = get_theme("page")
 def scene_data(state: State) -> schema.Scene:
     """Return the scene; `moved` is left to the caller, who knows what was shown before."""
     both, loops = compared(state), loop_picture(state)
-    views = [view_or_none(state, "current")]
-    if state.reference:
-        views.append(view_or_none(state, "reference"))
     if loops is not None:
         summary, changes = loops.summary, list(loops.changes)
     else:
@@ -214,7 +211,7 @@ def scene_data(state: State) -> schema.Scene:
         "summary": summary,
         "changes": changes,
         "legend": _legend(
-            [view for view in views if view is not None],
+            [view for side in get_args(Side) if (view := view_or_none(state, side))],
             [one for side in get_args(Side) if (one := overlay(state, side))],
             changes,
         ),

@@ -114,13 +114,6 @@ def draw_loop_nest_diff(
     return _Picture(sides, theme, max_width, folding, say).draw(parent)
 
 
-class LoopFigure(NamedTuple):
-    """A picture of the loops of a PrimFunc; `after` is where the nest after begins, in px."""
-
-    figure: Figure
-    after: float
-
-
 def draw_loops(
     nests: tuple[LoopNest | None, LoopNest | None],
     diff: LoopNestDiff | None,
@@ -129,7 +122,7 @@ def draw_loops(
     *,
     choosable: Collection[str] = (),
     is_compared: bool,
-) -> LoopFigure:
+) -> tuple[Figure, float]:
     """Draw the loops of a PrimFunc for the explorer: before and after, or the latter as they are.
 
     Args:
@@ -140,6 +133,9 @@ def draw_loops(
         choosable: The ids of the loops and blocks after that can be chosen. The rows have theirs
             as `data-loop`.
         is_compared: Whether before and after are drawn side by side.
+
+    Returns:
+        The picture, and where the nest after begins in it, in px.
     """
     colours = get_theme(theme)
     picture = ElementTree.Element("g", transform=f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})")
@@ -158,7 +154,7 @@ def draw_loops(
     size = Size(drawn.width + 2 * _MARGIN, drawn.height + 2 * _MARGIN)
     root = svg.svg_document(size, "loops", "loops", colours)
     root.append(picture)
-    return LoopFigure(Figure(svg.svg_text(root), *size), drawn.after + _MARGIN)
+    return Figure(svg.svg_text(root), *size), drawn.after + _MARGIN
 
 
 class _Cell(NamedTuple):
@@ -366,7 +362,8 @@ def _column(
         if at is not None:
             row, mark = side.rows[at], side.marks.get(at)
             other = others[side.partners[at]].text if mark and at in side.partners else None
-            cells[at] = _Cell(row, _wrapped(_parts(row.text, other), _room(row, max_width)), mark)
+            room = int(max(max_width - _indent(row), _MIN_WIDTH) / _ADVANCE)  # in characters
+            cells[at] = _Cell(row, _wrapped(_parts(row.text, other), room), mark)
     signs = [svg.text_width(cell.mark.sign, _SIGN_SIZE) for cell in cells.values() if cell.mark]
     gutter = 2 * _PAD + max(signs, default=svg.text_width("+", _SIGN_SIZE))
     widths = [_indent(cell.row) + _cell_width(cell) for cell in cells.values()]
@@ -376,11 +373,6 @@ def _column(
 
 def _indent(row: Row) -> float:
     return min(row.indent * _INDENT, _MAX_INDENT)
-
-
-def _room(row: Row, max_width: float) -> int:
-    """Return how many characters a line of a row has room for."""
-    return int(max(max_width - _indent(row), _MIN_WIDTH) / _ADVANCE)
 
 
 def _height(cell: _Cell) -> float:

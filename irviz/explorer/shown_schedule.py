@@ -208,15 +208,15 @@ def schedule_data(state: State) -> Schedule:
     """Return what can be done with what is chosen, as the page shows it: the legal steps first."""
     chosen, offers, key = chosen_loops(state), step_offers(state), steps_offered_key(state)
     nodes = {node.id: node for node in loop_nest.walk(nest(state))} if chosen else {}
-    titles = [_title(nodes[one]) for one in chosen]
+    described = [_described(nodes[one]) for one in chosen]
     names = dict.fromkeys(one.step.primitive for one in offers)
     steps = [_offered([one for one in offers if one.step.primitive == name]) for name in names]
     return {
         "function": visible(prim_func(state)),
         "chosen": list(chosen),
         "refused": refused_loops(state),
-        "title": visible(", then ".join(titles)),
-        "facts": visible(_facts(nodes[chosen[0]])) if len(chosen) == 1 else "",
+        "title": visible(", then ".join(title for title, _ in described)),
+        "facts": visible(described[0][1]) if len(chosen) == 1 else "",
         "isTried": key is None or (state.step_offers or (None,))[0] == key,
         "steps": sorted(steps, key=lambda one: bool(one["reason"])),
     }
@@ -248,30 +248,23 @@ def _field(parameter: PrimitiveParameter, tried: object) -> StepField:
     }
 
 
-def _title(node: loop_nest.LoopNode) -> str:
-    match node:
-        case loop_nest.Loop(variable=name):
-            return f"loop {name}"
-        case loop_nest.Block(name=name):
-            return f"block {name}"
-    return ""
-
-
-def _facts(node: loop_nest.LoopNode) -> str:
+def _described(node: loop_nest.LoopNode) -> tuple[str, str]:
+    """Return the title of a loop or a block, and facts about it."""
+    title, notes = "", []
     match node:
         case loop_nest.Loop():
+            title = f"loop {node.variable}"
             notes = [f"extent {node.extent}", *(kind.value for kind in node.axes)]
             if node.kind is not loop_nest.LoopKind.SERIAL:
                 notes += [node.kind.value, node.thread]
-            return " · ".join(filter(None, notes))
         case loop_nest.Block():
-            buffers = {"reads": node.reads, "writes": node.writes}
-            return " · ".join(
+            title = f"block {node.name}"
+            notes = [
                 f"{verb} {', '.join(dict.fromkeys(one.buffer for one in those))}"
-                for verb, those in buffers.items()
+                for verb, those in (("reads", node.reads), ("writes", node.writes))
                 if those
-            )
-    return ""
+            ]
+    return title, " · ".join(filter(None, notes))
 
 
 # --- how it is measured ------------------------------------------------------------------------

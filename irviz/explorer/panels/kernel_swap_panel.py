@@ -16,6 +16,7 @@ from irviz.explorer.selected_node import REPLACEABLE, call_key, selected_node
 from irviz.explorer.state import CallKey, State
 from irviz.explorer.store import Store
 from irviz.ir.module_functions import function_named, prim_funcs
+from irviz.model.graph.graph import grouped
 from irviz.session.stage_cache import graph_of
 from irviz.transforms.kernels.candidates import Candidate, Equivalence, equivalence
 from irviz.transforms.kernels.library import definitions, kernels
@@ -126,9 +127,7 @@ def _reasons_html(found: tuple[Candidate, ...]) -> str:
 
 
 def _by_reason(found: Iterable[Candidate]) -> list[tuple[str, str]]:
-    names: dict[str, list[str]] = {}
-    for each in found:
-        names.setdefault(each.reason, []).append(each.name)
+    names = grouped((each.reason, each.name) for each in found)
     return [(", ".join(those), reason) for reason, those in names.items()]
 
 

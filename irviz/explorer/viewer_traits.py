@@ -133,11 +133,10 @@ def _function_changes(state: State) -> Mapping[str, tuple[str, int]] | None:
 
 def moved(state: State, before: State) -> list[float]:
     """Return how far what was expanded or collapsed moved, [] in another scene."""
-    drawn = [scene(one, "current").figure for one in (before, state)]
-    if scene_key(state) != scene_key(before) or drawn[0] is None or drawn[1] is None:
-        return []
-    places = [figure.places.get(state.anchor) for figure in drawn if figure is not None]
-    if places[0] is None or places[1] is None:
+    figures = [scene(one, "current").figure for one in (before, state)]
+    found = [figure.places.get(state.anchor) for figure in figures if figure is not None]
+    places = [place for place in found if place is not None]
+    if scene_key(state) != scene_key(before) or len(places) < 2:
         return []
     return [to - start for start, to in zip(*places, strict=True)]
 
@@ -294,6 +293,9 @@ def status_data(state: State) -> schema.Status:
         asked = f"This runs code of {names}, which can do all that you can do here. Run it?"
     stage, reference = state.pair
     given = answer(state)
+    compared = comparison(state, stage, state.reference)
+    # one run of each tells nothing about their times
+    verdict = f"results of B against A: {comparison_summary(compared)}" if compared else ""
     return {
         "words": "" if said is None else visible(said.words),
         "isError": said is not None and said.is_error,
@@ -302,7 +304,7 @@ def status_data(state: State) -> schema.Status:
         "waiting": jobs.waiting,
         "making": visible(making.name if making else ""),
         "drawing": state.drawing,
-        "verdict": visible(_verdict(state)),
+        "verdict": visible(verdict),
         "answer": visible(given.words),
         "answerKind": given.kind,
         "found": visible(_finding(state)),
@@ -335,13 +337,6 @@ def _finding(state: State) -> str:
         return state.bisection.line
     report = state.divergence
     return report.line if state.is_dimmed and report is not None else ""
-
-
-def _verdict(state: State) -> str:
-    """Describe how the results of the two stages compare, "" unless both were run."""
-    compared = comparison(state, state.stage_id, state.reference)
-    # one run of each tells nothing about their times
-    return "" if compared is None else f"results of B against A: {comparison_summary(compared)}"
 
 
 @derived(lambda state: (state.session,))

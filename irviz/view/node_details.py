@@ -304,14 +304,8 @@ def _block(graph: Graph, node: Node) -> str:
 # --- The loop nest of a PrimFunc ------------------------------------------------------------------
 
 
-LOOP_KIND_NAMES: dict[LoopKind, str] = {
-    LoopKind.SERIAL: "",  # the usual kind
-    LoopKind.PARALLEL: "parallel",
-    LoopKind.VECTORIZED: "vectorized",
-    LoopKind.UNROLLED: "unrolled",
-    LoopKind.THREAD_BINDING: "thread",
-}
-assert LOOP_KIND_NAMES.keys() == set(LoopKind), "every kind of loop has a name"
+_LOOP_KIND_NAMES = {LoopKind.SERIAL: "", LoopKind.THREAD_BINDING: "thread"}
+"""The names of kinds of loops that are not their values; the usual kind has none."""
 
 AXIS_KIND_NAMES: dict[AxisKind, str] = {
     AxisKind.SPATIAL: "spatial (S)",
@@ -326,6 +320,7 @@ def loop_nest_html(nest: LoopNest) -> Markup:
 
 
 def _loop_notes(loop: Loop) -> str:
-    notes = [*(kind.value for kind in loop.axes), LOOP_KIND_NAMES[loop.kind], loop.thread]
+    kind = _LOOP_KIND_NAMES.get(loop.kind, loop.kind.value)
+    notes = [*(axis.value for axis in loop.axes), kind, loop.thread]
     notes += [f"{key} = {value}" for key, value in loop.annotations]
     return " · ".join(note for note in notes if note)

@@ -428,8 +428,9 @@ def _explained(parameter: PassParameter) -> str:
 def _read(parameter: PassParameter, text: str) -> object:
     """Parse a parameter's text; raise TransformError, which says what would be right."""
     try:
-        is_whole = parameter.item is int
-        return _whole(text) if is_whole else _READERS.get(parameter.kind, str)(text)
+        if parameter.item is int:
+            return tuple(map(int, _listed(text)))
+        return _READERS.get(parameter.kind, str)(text)
     except ValueError:
         example = _HINTS.get(parameter.kind, "n=128, m=784")
         raise TransformError(
@@ -439,10 +440,6 @@ def _read(parameter: PassParameter, text: str) -> object:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in text.split(",") if one.strip())
-
-
-def _whole(text: str) -> tuple[int, ...]:
-    return tuple(map(int, _listed(text)))
 
 
 def _layouts(text: str) -> dict[str, tuple[str, ...]]:

@@ -339,9 +339,9 @@ class _Panel:
             raise DrawError(f"{placed.note} Such a figure would not be the same everywhere.")
         return SceneGeometry(graph, placed.layout, self.direction)
 
-    def _move_labels(self, picture: ElementTree.Element) -> None:
+    def _move_labels(self) -> None:
         """Write the labels of values beside their edges, which then begin at the nodes."""
-        for group in picture.iter("g"):
+        for group in self.picture.iter("g"):
             name, size = NodeId(group.get("data-node", "")), node_labels.VALUE_SIZE
             if group.get("class") != "value" or name not in self.labels:
                 continue
@@ -367,20 +367,19 @@ class _Panel:
         if self.hidden:
             scene.edges = [one for one in scene.edges if one[0] not in self.hidden]
             scene.used = {edge.source for edge, _ in scene.edges}
-        picture = self.picture
         overlay = self.words.overlay
         if overlay:  # its warnings would cover the frames of boxes
             marks = {name: replace(one, is_flagged=False) for name, one in overlay.marks.items()}
             overlay = replace(overlay, marks=marks)
-        draw_scene(picture, self.rest, scene, self.theme, overlay=overlay)
-        self._move_labels(picture)
-        self._draw_alone(picture)
-        self._draw_buffers(picture)
-        self._draw_inputs(picture)
-        self._draw_highlights(picture)
-        self._draw_callouts(picture)
-        self._draw_overlay(picture)
-        for element in picture.iter("g"):
+        draw_scene(self.picture, self.rest, scene, self.theme, overlay=overlay)
+        self._move_labels()
+        self._draw_alone()
+        self._draw_buffers()
+        self._draw_inputs()
+        self._draw_highlights()
+        self._draw_callouts()
+        self._draw_overlay()
+        for element in self.picture.iter("g"):
             if not {"param", "constant"}.isdisjoint(element.get("class", "").split()):
                 _write_subscript(element)
         left, top, right, bottom = self.extent
@@ -401,7 +400,7 @@ class _Panel:
         rects += self.labels.values()
         return min(r.left for r in rects) if side == "left" else max(r.right for r in rects)
 
-    def _draw_inputs(self, picture: ElementTree.Element) -> None:
+    def _draw_inputs(self) -> None:
         """Draw parameters at the left of their calls, in a column."""
         edge_of = {edge.source: edge for edge in self.graph.edges}
         border = self._border("left") - _GAP
@@ -414,20 +413,20 @@ class _Panel:
                 y = rect.bottom + _STACKED
                 entry = target.top + target.height * (at + 1) / (len(nodes) + 1)
                 route = _across((rect.right, rect.centre[1]), (target.left, entry))
-                draw_edge(picture, edge_of[node.id], node, route, self.theme)
-                draw_node(picture, node, rect, self.theme, self.words.overlay)
+                draw_edge(self.picture, edge_of[node.id], node, route, self.theme)
+                draw_node(self.picture, node, rect, self.theme, self.words.overlay)
                 self.shapes[node.id] = rect
                 has_type = self.words.shape.has_input_types
                 label = node_labels.type_in_picture(node) if has_type else ""
                 place = (rect.left - 6, rect.centre[1] + 4)
                 if label:
                     svg.add_text(
-                        picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "end"
+                        self.picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "end"
                     )
                 width = svg.text_width(label, node_labels.VALUE_SIZE)
                 self._grow(rect._replace(left=place[0] - width))
 
-    def _draw_alone(self, picture: ElementTree.Element) -> None:
+    def _draw_alone(self) -> None:
         """Draw calls without operands or uses at the right, where the program has them."""
         left, wanted, out = self._border("right") + _GAP, [], self.scene.outward
         frames = [one.rect.right - one.rect.width / 3 for one in self.scene.frames.values()]
@@ -446,14 +445,14 @@ class _Panel:
         for (y, node), size, top in zip(wanted, sizes, _apart(centres, -math.inf), strict=True):
             rect = Rect.at((left, top), size.width, size.height)
             line = svg.path("M", left, rect.centre[1], "L", left - _GAP, y, "L", start, y)
-            _draw_leader(picture, line, self.theme)
-            svg.add(picture, "circle", cx=start, cy=y, r=3, fill=self.theme.line)
-            draw_node(picture, node, rect, self.theme, self.words.overlay)
+            _draw_leader(self.picture, line, self.theme)
+            svg.add(self.picture, "circle", cx=start, cy=y, r=3, fill=self.theme.line)
+            draw_node(self.picture, node, rect, self.theme, self.words.overlay)
             self.shapes[node.id] = rect
             self._grow(rect)
             if words := self.words.notes.get(node.id):  # below: there is a line at its left
                 place, style = (rect.centre[0], rect.bottom + 14), {"font_weight": "600"}
-                svg.add_text(picture, words, place, CODE_SIZE, self.theme.text, **style)
+                svg.add_text(self.picture, words, place, CODE_SIZE, self.theme.text, **style)
                 self._grow(Rect.around(place, Size(svg.text_width(words, CODE_SIZE), 8.0)))
 
     def _around(self, node: Node, other: Node) -> Rect:
@@ -462,7 +461,7 @@ class _Panel:
         frame = None if region is None else self.scene.frames.get(region)
         return frame.rect if frame else self.shapes[node.id]
 
-    def _draw_buffers(self, picture: ElementTree.Element) -> None:
+    def _draw_buffers(self) -> None:
         """Draw buffers at the right of the calls that write them, in a column."""
         if not self.buffers:
             return
@@ -478,23 +477,23 @@ class _Panel:
             self.shapes[node.id] = rect
             ends = (source.right, source.centre[1]), (rect.left, source.centre[1])
             if self.words.has_outputs:
-                draw_edge(picture, edge, self.graph[edge.source], _across(*ends), self.theme)
+                draw_edge(self.picture, edge, self.graph[edge.source], _across(*ends), self.theme)
                 label = node_labels.type_in_picture(self.graph[edge.source])
                 place = ((source.right + rect.left) / 2, source.centre[1] - 8)
-                svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
+                svg.add_text(self.picture, label, place, node_labels.VALUE_SIZE, self.theme.text)
             else:
                 given = Edge(node.id, edge.source, edge.position)
-                draw_edge(picture, given, node, _across(*reversed(ends)), self.theme)
-            draw_node(picture, node, rect, self.theme, self.words.overlay)
+                draw_edge(self.picture, given, node, _across(*reversed(ends)), self.theme)
+            draw_node(self.picture, node, rect, self.theme, self.words.overlay)
             self._grow(rect)
         for edge in self.graph.edges:
             if edge.source in self.buffers:
-                self._draw_read(picture, edge, len(self.graph.entering[edge.target]))
+                self._draw_read(edge, len(self.graph.entering[edge.target]))
         for name in self.graph.outputs:
             if name in self.buffers:
-                self._draw_return(picture, name)
+                self._draw_return(name)
 
-    def _draw_read(self, picture: ElementTree.Element, edge: Edge, arguments: int) -> None:
+    def _draw_read(self, edge: Edge, arguments: int) -> None:
         """Draw the edge from a buffer to a call that reads it."""
         out = self.scene.outward
         source, target = self.shapes[edge.source], self.shapes[edge.target]
@@ -504,37 +503,37 @@ class _Panel:
         before = (x, end[1] - out * _TIP)
         middle = (start[1] + before[1]) / 2
         route = Route((start, (start[0], middle), (x, middle), before), end)
-        self._draw_value(picture, edge, route)
+        self._draw_value(edge, route)
 
-    def _draw_value(self, picture: ElementTree.Element, edge: Edge, route: Route) -> None:
+    def _draw_value(self, edge: Edge, route: Route) -> None:
         """Draw an edge that leaves a buffer, with the label of the value beside it."""
         node, (x, y) = self.graph[edge.source], route.points[0]
-        draw_edge(picture, edge, node, route, self.theme)
+        draw_edge(self.picture, edge, node, route, self.theme)
         label = node_labels.value_label(node)
         place = (x + 6, y + (-7.0 if self.scene.outward < 0 else 14.0))
-        svg.add_text(picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
+        svg.add_text(self.picture, label, place, node_labels.VALUE_SIZE, self.theme.text, "start")
         self._grow(Rect.at(place, svg.text_width(label, node_labels.VALUE_SIZE), 1.0))
 
-    def _draw_return(self, picture: ElementTree.Element, name: NodeId) -> None:
+    def _draw_return(self, name: NodeId) -> None:
         out, rect = self.scene.outward, self.shapes[name]
         x, start = rect.left + 10, rect.side(out)
         box = Rect.around((x, start + 30 * out), output_size())
         end = box.side(-out)
         near = end - out * _TIP
         route = Route(((x, start), (x, start), (x, near), (x, near)), (x, end))
-        self._draw_value(picture, Edge(name, OUTPUT, ()), route)
-        draw_output(picture, box, self.theme)
+        self._draw_value(Edge(name, OUTPUT, ()), route)
+        draw_output(self.picture, box, self.theme)
         self._grow(box)
 
-    def _draw_highlights(self, picture: ElementTree.Element) -> None:
+    def _draw_highlights(self) -> None:
         colour = self.theme.changes["changed"]
         for name in filter(self.shapes.__contains__, self.words.highlight):
             shape = node_style(self.graph[name]).shape
-            ring = svg.add(picture, "g", "highlight")
+            ring = svg.add(self.picture, "g", "highlight")
             lines = {"fill": "none", "stroke": colour}
             add_shape(ring, shape, self.shapes[NodeId(name)], **lines, stroke_width=4.0)
 
-    def _draw_overlay(self, picture: ElementTree.Element) -> None:
+    def _draw_overlay(self) -> None:
         """Draw the labels and warnings of an overlay at the right of nodes, and its legend."""
         overlay = self.words.overlay
         if overlay is None:
@@ -546,18 +545,18 @@ class _Panel:
             frames = [one.rect for one in self.scene.frames.values() if one.rect.overlaps(rect)]
             x, y = max(one.right for one in (rect, *frames)) + _PAD, rect.centre[1]
             if mark.is_flagged:
-                draw_flag(picture, (x + 2 * _PAD, y), self.theme, is_first=mark.is_first)
+                draw_flag(self.picture, (x + 2 * _PAD, y), self.theme, is_first=mark.is_first)
                 x += 5 * _PAD
-            group = svg.add(picture, "g", "word", data_node=name)
+            group = svg.add(self.picture, "g", "word", data_node=name)
             at, style = (x, y + 4), {"font_weight": "600"}
             svg.add_text(group, mark.text, at, CODE_SIZE, self.theme.text, "start", **style)
             self._grow(Rect.at(at, svg.text_width(mark.text, CODE_SIZE), 1.0))
         size = legend_size(overlay)
         corner = self.extent.right + _GAP, self.extent.bottom - size.height
-        draw_overlay_legend(picture, overlay, corner, self.theme)
+        draw_overlay_legend(self.picture, overlay, corner, self.theme)
         self._grow(Rect.at(corner, *size))
 
-    def _draw_callouts(self, picture: ElementTree.Element) -> None:
+    def _draw_callouts(self) -> None:
         """Draw callouts at the right, each beside its node, or below the graph."""
         most = self.words.shape.width
         beside = self.words.notes.keys() - {node.id for node in _alone(self.graph)}
@@ -586,8 +585,8 @@ class _Panel:
             end = (rect.left, rect.centre[1])
             ways = [(turn, start[1]), (turn, rect.top)] if is_below else [end]
             line = svg.path("M", *start, *(part for way in ways for part in ("L", *way)))
-            _draw_leader(picture, line, self.theme)
-            self._draw_callout(picture, name, lines, rect)
+            _draw_leader(self.picture, line, self.theme)
+            self._draw_callout(name, lines, rect)
             self._grow(rect)
 
     def _callout_size(self, name: NodeId, lines: Sequence[str]) -> Size:
@@ -596,11 +595,9 @@ class _Panel:
         height = len(lines) * LINE_HEIGHT + (_WORDS_HEIGHT if words else 0.0)
         return Size(width + 2 * _PAD, height + 2 * _PAD)
 
-    def _draw_callout(
-        self, picture: ElementTree.Element, name: NodeId, lines: Sequence[str], rect: Rect
-    ) -> None:
+    def _draw_callout(self, name: NodeId, lines: Sequence[str], rect: Rect) -> None:
         """Draw a box with lines of TVMScript, and a few words above them."""
-        group, theme = svg.add(picture, "g", "callout", data_node=name), self.theme
+        group, theme = svg.add(self.picture, "g", "callout", data_node=name), self.theme
         style: dict[str, str | float] = {"fill": theme.background, "stroke": theme.line}
         svg.add_rect(group, rect, rx=4.0, stroke_width=1.3, stroke_dasharray="4 3", **style)
         x, y = rect.left + _PAD, rect.top + _PAD

@@ -189,6 +189,7 @@ class _Picture:
         is_page: bool = False,
     ) -> None:
         self._theme, self._say, self._is_page = theme, say, is_page
+        self._picture = ElementTree.Element("g", {"class": "loop-nest-diff"})
         self._grounds = {
             change: mix_colours(theme.background, colour, TINT)
             for change, colour in theme.changes.items()
@@ -206,7 +207,7 @@ class _Picture:
         self._tops: tuple[dict[int, float], dict[int, float]] = {}, {}
 
     def draw(self, parent: ElementTree.Element) -> DrawnSize:
-        picture = svg.add(parent, "g", "loop-nest-diff")
+        parent.append(self._picture)
         y = 0.0
         for slot in self._slots:
             heights = [_LINE_HEIGHT]
@@ -217,29 +218,26 @@ class _Picture:
                 if slot.folded:
                     rows = self._rows[side][at : at + slot.folded]
                     words = self._say(f"… {slot.folded:,} {slot.word}")
-                    self._draw_note(picture, column, y, words, min(map(_indent, rows)))
+                    self._draw_note(column, y, words, min(map(_indent, rows)))
                     continue
                 self._tops[side][at] = y
-                self._draw_cell(picture, column, column.cells[at], y)
+                self._draw_cell(column, column.cells[at], y)
                 heights.append(_height(column.cells[at]))
             y += max(heights)
         if self._left_out > 0:
             for column in filter(lambda one: one.cells, self._columns):
-                self._draw_note(picture, column, y, self._say(f"… {self._left_out:,} more rows"))
+                self._draw_note(column, y, self._say(f"… {self._left_out:,} more rows"))
             y += _LINE_HEIGHT
         for link in self._links:
-            self._draw_link(picture, link)
-        self._draw_guides(picture)
+            self._draw_link(link)
+        self._draw_guides()
         left, right = self._columns
         return DrawnSize(max(left.right, right.right), y, right.left)
 
-    def _draw_cell(
-        self, picture: ElementTree.Element, column: _Column, cell: _Cell, y: float
-    ) -> None:
+    def _draw_cell(self, column: _Column, cell: _Cell, y: float) -> None:
         row, mark = cell.row, cell.mark
-        group = svg.add(
-            picture, "g", f"row {column.name} {mark.change if mark else 'same'}", data_node=row.node
-        )
+        classes = f"row {column.name} {mark.change if mark else 'same'}"
+        group = svg.add(self._picture, "g", classes, data_node=row.node)
         if mark or self._is_page:  # where all of a row is clicked
             rect = Rect.at((column.left, y), column.right - column.left, _height(cell))
             fill = self._grounds[mark.change] if mark else "none"
@@ -270,16 +268,14 @@ class _Picture:
             style = {"css_class": "word", "font_style": "italic"}
             svg.add_text(group, svg.shorten(mark.word), at, _SIZE, colour, "start", **style)
 
-    def _draw_note(
-        self, picture: ElementTree.Element, column: _Column, y: float, text: str, indent: float = 0
-    ) -> None:
+    def _draw_note(self, column: _Column, y: float, text: str, indent: float = 0) -> None:
         left = column.left + column.gutter
         room = column.right - _PAD - left - svg.text_width(text, _SIZE)
         at = left + max(min(indent, room), 0.0), y + _BASELINE
         style = {"css_class": "folded", "font_style": "italic"}
-        svg.add_text(picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
+        svg.add_text(self._picture, text, at, _SIZE, self._theme.quiet_text, "start", **style)
 
-    def _draw_guides(self, picture: ElementTree.Element) -> None:
+    def _draw_guides(self) -> None:
         """Draw a line from the loop that a row was moved into, to what is in it now."""
         column, tops, parents = self._columns[1], self._tops[1], _parents(self._rows[1])
         found = {}
@@ -301,15 +297,15 @@ class _Picture:
                     "M", x[0] + 4, top, "V", tops[inner] + _LINE_HEIGHT / 2, "H", x[1] - 2
                 )
                 style = {"fill": "none", "stroke": colour}
-                svg.add(picture, "path", "guide", d=line, **style, stroke_width=1.6)
+                svg.add(self._picture, "path", "guide", d=line, **style, stroke_width=1.6)
 
-    def _draw_link(self, picture: ElementTree.Element, link: Link) -> None:
+    def _draw_link(self, link: Link) -> None:
         """Draw bands for what was split or fused, and a line for what moved."""
         ends = self._ends(0, link.before), self._ends(1, link.after)
         if not all(ends):
             return
         colour = self._theme.changes[link.change]
-        group = svg.add(picture, "g", f"link {link.change}")
+        group = svg.add(self._picture, "g", f"link {link.change}")
         x = self._columns[0].right, self._columns[1].left
         if link.change == "moved":
             (top, bottom), (other_top, other_bottom) = ends[0][0], ends[1][0]

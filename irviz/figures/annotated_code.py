@@ -114,7 +114,7 @@ def prim_func_panel(lines: Sequence[str], theme: Theme, language: str, width: in
     close(0)
     label = f"{say('function', language)} · tirx.PrimFunc"
     parts.append(Part(0, len(written) - 1, 0, None, label, 0, 0, "group"))
-    return Panel(*draw_function_parts(written, parts, theme))
+    return draw_function_parts(written, parts, theme)
 
 
 def executable_panel(module: ir.IRModule, target: str, theme: Theme) -> Panel:
@@ -191,7 +191,7 @@ def parts_panel(
     last = len(lines) - 1
     parts.append(Part(body, last, _HANGING - 1, None, ".body: relax.SeqExpr", body, 1, "group"))
     parts.append(Part(0, last, 0, None, "relax.Function", 0, 0, "group"))
-    return Panel(*draw_function_parts(lines, parts, theme))
+    return draw_function_parts(lines, parts, theme)
 
 
 def _signature(line: str, row: int, width: int) -> tuple[list[str], list[Part]]:
@@ -342,10 +342,8 @@ class Part(NamedTuple):
         return self.last if self.end is not None else max(self.last, self.label_row)
 
 
-def draw_function_parts(
-    lines: Sequence[str], parts: Sequence[Part], theme: Theme
-) -> tuple[ElementTree.Element, Size]:
-    """Return a group with the drawn code and its frames, outer ones first, and its size."""
+def draw_function_parts(lines: Sequence[str], parts: Sequence[Part], theme: Theme) -> Panel:
+    """Return the panel of the code and its frames, outer ones first."""
     parts = sorted(parts, key=lambda part: part.depth)
     root, left = ElementTree.Element("g", {"class": "function-parts"}), _INSET
     frames, code, words = (add(root, "g", name) for name in ("frames", "lines", "labels"))
@@ -386,4 +384,4 @@ def draw_function_parts(
             anchor = "end" if part.end is None else "start"
             place = places.get(part, rect.right - 6), tops[part.label_row] + 11
             add_text(words, part.label, place, LABEL_SIZE, stroke, anchor, font_weight="600")
-    return root, Size(right, y)
+    return Panel(root, Size(right, y))

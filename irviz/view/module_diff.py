@@ -72,8 +72,16 @@ def drawn_functions(functions: Sequence[FunctionDiff], name: str = "") -> list[F
 class _Painter:
     """Draws one part below the other."""
 
-    def __init__(self, diff: ModuleDiff, theme: Theme, layout: DiffLayout) -> None:
+    def __init__(
+        self,
+        diff: ModuleDiff,
+        theme: Theme,
+        layout: DiffLayout,
+        direction: Direction,
+        expansion: Expansion | None,
+    ) -> None:
         self.diff, self.theme, self.layout = diff, theme, layout
+        self.direction, self.expansion = direction, expansion
         place = f"translate({svg.px(_MARGIN)} {svg.px(_MARGIN)})"
         self.picture = ElementTree.Element("g", transform=place)
         self.y = self.width = 0.0
@@ -81,13 +89,7 @@ class _Painter:
         self.has_pale = False
 
     def draw(
-        self,
-        functions: Sequence[FunctionDiff],
-        notes: Sequence[str],
-        direction: Direction,
-        expansion: Expansion | None,
-        *,
-        overlay: bool,
+        self, functions: Sequence[FunctionDiff], notes: Sequence[str], *, overlay: bool
     ) -> Figure:
         """Draw functions one below the other, and notes below them that say what is left out."""
         for one in functions[:_MAX_SECTIONS]:
@@ -96,7 +98,7 @@ class _Painter:
             if one.loops is not None:
                 self.loops(one)
             else:
-                self.graphs(one, direction, expansion, overlay=overlay)
+                self.graphs(one, overlay=overlay)
         rest = ", ".join(one.name for one in functions[_MAX_SECTIONS:])
         for note in (f"not drawn: {rest}" if rest else "", *notes):
             if note:
@@ -141,16 +143,9 @@ class _Painter:
         self.has_pale = True
         self._grow(size.width, size.height + _TITLE_HEIGHT + 16)
 
-    def graphs(
-        self,
-        function: FunctionDiff,
-        direction: Direction,
-        expansion: Expansion | None,
-        *,
-        overlay: bool,
-    ) -> None:
+    def graphs(self, function: FunctionDiff, *, overlay: bool) -> None:
         """Draw the graphs before and after, or both in one picture."""
-        diff = place_diff(function, direction, expansion)
+        diff = place_diff(function, self.direction, self.expansion)
         for each in diff.changes:
             marks = each.marks.values()
             self.signs.update(sign for mark in marks for sign in signs_of(mark))
@@ -397,8 +392,8 @@ class Diff(ModuleDiff):
             raise DrawError(f"there is no layout {layout!r}; choose 'beside' or 'above'")
         if not chosen:
             raise DrawError("nothing differs that could be drawn; print the text of the diff")
-        painter = _Painter(self, colours, layout)
-        return painter.draw(chosen, notes, direction, expansion, overlay=overlay)
+        painter = _Painter(self, colours, layout, direction, expansion)
+        return painter.draw(chosen, notes, overlay=overlay)
 
     def save(
         self, path: str | os.PathLike[str], function: str = "", **options: Unpack[FigureOptions]

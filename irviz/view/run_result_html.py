@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-_BADGES: dict[Verdict, tuple[str, str]] = {
-    Verdict.EQUAL: ("=", "good"),
-    Verdict.CLOSE: ("≈", "good"),
-    Verdict.DIFFERENT: ("≠", "bad"),
-    Verdict.INCOMPARABLE: ("?", "bad"),
+_BADGES: dict[Verdict, tuple[str, str, str]] = {
+    Verdict.EQUAL: ("=", "good", "to"),
+    Verdict.CLOSE: ("≈", "good", "of"),
+    Verdict.DIFFERENT: ("≠", "bad", "from"),
+    Verdict.INCOMPARABLE: ("?", "bad", "with"),
 }
+"""The sign and the class of each verdict, and the preposition that it is followed by."""
 assert _BADGES.keys() == set(Verdict), "every verdict has a sign and a class"
 _MAX_BARS = 12
 
@@ -92,7 +93,7 @@ def run_badge(result: RunResult | None, comparison: Comparison | None, error: st
     elif comparison is None:
         badge = RunBadge("● reference", "good", run=run)
     else:
-        sign, kind = _BADGES[comparison.verdict]
+        sign, kind, _ = _BADGES[comparison.verdict]
         words = f"{sign} {comparison_summary(comparison)}"
         badge = RunBadge(words, kind, comparison_details(comparison), run)
     if badge.kind != "good" or not result.nans.any():
@@ -120,8 +121,9 @@ def run_answer(
         return RunBadge("")
     sign, kind, facts = "✓", "good", ["ran"]
     if comparison is not None:
-        verdict, preposition = comparison.verdict, _PREPOSITIONS[comparison.verdict]
-        sign, kind = ("✓", "good") if _BADGES[verdict][1] == "good" else _BADGES[verdict]
+        verdict = comparison.verdict
+        sign, kind, preposition = _BADGES[verdict]
+        sign = "✓" if kind == "good" else sign
         rest = comparison_summary(comparison).removeprefix(verdict.value)
         facts = [f"{verdict.value} {preposition} {reference}{rest}"]
     if count := result.nans.sum():
@@ -132,14 +134,6 @@ def run_answer(
     if result.correct is not None:
         facts.append(f"{result.correct} of {result.cases} right")
     return RunBadge(f"{sign} {' · '.join([*facts, format_duration(result.seconds)])}", kind)
-
-
-_PREPOSITIONS = {
-    Verdict.EQUAL: "to",
-    Verdict.CLOSE: "of",
-    Verdict.DIFFERENT: "from",
-    Verdict.INCOMPARABLE: "with",
-}
 
 
 def origin_summary(verdict: OriginVerdict) -> str:
@@ -153,7 +147,7 @@ def _origin_badge(verdict: OriginVerdict, run: str) -> RunBadge:
     words = origin_summary(verdict)
     if verdict.comparison is None:
         return RunBadge(words, "", str(verdict), run)
-    sign, kind = _BADGES[verdict.comparison.verdict]
+    sign, kind, _ = _BADGES[verdict.comparison.verdict]
     return RunBadge(f"{sign} {words}", kind, str(verdict), run)
 
 

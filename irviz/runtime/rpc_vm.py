@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -35,7 +35,7 @@ _SHORT_SECONDS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RemoteVM:
-    """A module on the virtual machine of an RPC server.
+    """The Relax functions of a module on the virtual machine of an RPC server.
 
     `flattened` maps a function that takes tuples to its version that takes their fields one by
     one; `impure` are the functions that may behave differently at each call.
@@ -47,16 +47,13 @@ class RemoteVM:
     impure: frozenset[str]
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Send the arguments to the server, with tuples flattened."""
+        """Copy the arguments to the server, with tuples flattened."""
         make = self.link.session.get_function("ffi.Shape")
-        return self.link.request(
-            "sending the arguments",
-            lambda: [
-                make(*one.dims) if isinstance(one, ShapeValue) else to_device(one, self.link.device)
-                for argument in arguments
-                for one in tuple_leaves(argument)
-            ],
-        )
+        return [
+            make(*one.dims) if isinstance(one, ShapeValue) else to_device(one, self.link.device)
+            for argument in arguments
+            for one in tuple_leaves(argument)
+        ]
 
     def call(self, function: str, placed: Sequence[object]) -> Called:
         """Call a function; return its outputs and the seconds. Raise RunError.
@@ -65,8 +62,7 @@ class RemoteVM:
         is called only once.
         """
         name = self.flattened.get(function, function)
-
-        def request() -> Called:
+        with running(function):
             self.vm._set_input(name, *placed)
             start = time.perf_counter()
             self.vm._invoke_stateful(name)
@@ -76,19 +72,12 @@ class RemoteVM:
                 taken = self._timed(name, 1)
             return Called(outputs, taken)
 
-        with running(function):
-            return self.link.request(f"running {function!r}", request)
-
-    def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
+    def evaluated(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a function `count` times after a warm-up; return the server's seconds per call."""
         name = self.flattened.get(function, function)
-
-        def request() -> float:
+        with running(function):
             self.vm._set_input(name, *placed)
             return self._timed(name, count)
-
-        with running(function):
-            return self.link.request(f"timing {function!r}", request)
 
     def _timed(self, name: str, count: int) -> float:
         timer = self.vm.time_evaluator("invoke_stateful", self.link.device, number=count)
@@ -120,35 +109,35 @@ class RemoteVM:
 
 
 @dataclass(frozen=True, eq=False)
-class RemoteLibrary:
-    """A library of PrimFuncs on an RPC server.
+class RemoteModule:
+    """Relax functions or a library of PrimFuncs on an RPC server, which are called by requests.
 
-    Times include the transfer, except those of `seconds`, which are the server's.
+    Times of PrimFuncs include the transfer, except those of `seconds`, which are the server's.
     """
 
     link: Connection
-    library: LocalModule
+    module: RemoteVM | LocalModule
 
     def copy_arguments(self, arguments: Sequence[object]) -> Sequence[object]:
-        """Copy arguments to the machine that runs it."""
+        """Copy arguments to the machine that runs it. Raise RunError."""
         return self.link.request(
-            "sending the arguments", lambda: self.library.copy_arguments(arguments)
+            "sending the arguments", lambda: self.module.copy_arguments(arguments)
         )
 
     def call(self, function: str, placed: Sequence[object]) -> Called:
         """Call a function; return its outputs and the seconds. Raise RunError."""
         return self.link.request(
-            f"running {function!r}", lambda: self.library.call(function, placed)
+            f"running {function!r}", lambda: self.module.call(function, placed)
         )
 
     def seconds(self, function: str, placed: Sequence[object], count: int) -> float:
         """Call a function `count` times; return the seconds of one call. Raise RunError."""
         return self.link.request(
-            f"timing {function!r}", lambda: self.library.evaluated(function, placed, count)
+            f"timing {function!r}", lambda: self.module.evaluated(function, placed, count)
         )
 
 
-BuiltModule: TypeAlias = LocalModule | RemoteVM | RemoteLibrary
+BuiltModule: TypeAlias = LocalModule | RemoteModule
 """A built module whose functions can be called, on any machine."""
 
 
@@ -172,11 +161,11 @@ def remote_module(
         link.request("looking for functions", lambda: _check_callees(link, mod))
         if written is not None:
             library = _load(link, mod, where, what)
-            return RemoteLibrary(link, LocalModule(lambda: library, link.device, written))
+            return RemoteModule(link, LocalModule(lambda: library, link.device, written))
         flat, names = flatten_tuple_params(mod)
         impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
         vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
-        return RemoteVM(link, vm, names, frozenset(impure))
+        return RemoteModule(link, RemoteVM(link, vm, names, frozenset(impure)))
 
     return remembered(link.loaded, (key, where.target, where.recipe, written), load)
 
@@ -258,7 +247,7 @@ class Connection:
     session: rpc.RPCSession
     until: float
     loaded: OrderedDict[Hashable, object] = field(default_factory=OrderedDict)
-    waiting: threading.Thread | None = None
+    waiting: Future[bool] | None = None
     files: count[int] = field(default_factory=count)
 
     @property
@@ -280,13 +269,11 @@ class Connection:
 
     def answers(self) -> bool:
         """Tell whether the server still answers."""
-        try:
-            return _call_in_time(lambda: self.has("ffi.Shape"), CONNECT_SECONDS)
-        except _HangsError as failure:
-            self.waiting = failure.waiting
+        answer = _begun(lambda: self.has("ffi.Shape"))
+        if not answer.done():
+            self.waiting = answer
             return False
-        except Exception:  # any error means that there is no answer
-            return False
+        return answer.exception() is None and answer.result()  # any error means that there is none
 
     def close(self) -> None:
         """End the connection and release what was loaded, which keeps it open.
@@ -295,7 +282,7 @@ class Connection:
         """
         if self.is_known:
             del connections[self.remote]
-        if self.waiting is not None and self.waiting.is_alive():
+        if self.waiting is not None and not self.waiting.done():
             _hanging.append(self)
         else:
             self.loaded.clear()
@@ -319,14 +306,6 @@ connections: dict[RemoteAddress, Connection] = {}
 """A server serves others when its connection and all that was loaded there are gone."""
 _hanging: list[Connection] = []
 """Connections to servers that hang; releasing them would block all threads until they answer."""
-
-
-class _HangsError(TimeoutError):
-    """A request took too long; `waiting` is the thread in which it still runs."""
-
-    def __init__(self, waiting: threading.Thread) -> None:
-        super().__init__("it takes too long")
-        self.waiting = waiting
 
 
 def connect(remote: RemoteAddress, seconds: float | None) -> Connection:
@@ -360,14 +339,15 @@ def _close_hanging() -> None:
 
 def _open_session(remote: RemoteAddress, life: float) -> rpc.RPCSession:
     address = (remote.host, remote.port, remote.key)
-    try:
-        return _call_in_time(lambda: rpc.connect(*address, session_timeout=life), CONNECT_SECONDS)
-    except _HangsError:
+    answer = _begun(lambda: rpc.connect(*address, session_timeout=life))
+    if not answer.done():
         raise RunError(
             f"{remote} does not answer within {CONNECT_SECONDS:g} s: it may serve another session, "
             "of which a server has one at a time, or have ended after one that crashed (start it "
             "again), or not be a server of TVM"
-        ) from None
+        )
+    try:
+        return answer.result()
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         raise RunError(
             _connection_error(remote, str(failure)) + f" ({error_summary(failure)})"
@@ -395,8 +375,11 @@ def _connection_error(remote: RemoteAddress, message: str) -> str:
     return f"what answers at {remote} is not a server of TVM: {start}"
 
 
-def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
-    """Call a function in a thread, because a wait in C++ cannot be interrupted."""
+def _begun(send: Callable[[], Result]) -> Future[Result]:
+    """Call a function in a thread, as a wait in C++ cannot be interrupted; it may go on after that.
+
+    Waits for the answer, but no longer than the time limit.
+    """
     answer: Future[Result] = Future()
 
     def work() -> None:
@@ -405,12 +388,9 @@ def _call_in_time(send: Callable[[], Result], seconds: float) -> Result:
         except Exception as failure:
             answer.set_exception(failure)
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise _HangsError(thread)
-    return answer.result()
+    threading.Thread(target=work, daemon=True).start()
+    wait([answer], CONNECT_SECONDS)
+    return answer
 
 
 # --- Versions of functions that take the fields of tuples: tuples cannot be sent over RPC --------

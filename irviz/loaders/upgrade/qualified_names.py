@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import libcst as cst
 from libcst import metadata
-from libcst.helpers import get_full_name_for_node
 from libcst.metadata.scope_provider import BaseAssignment, ScopeVisitor
 
 from irviz.loaders.upgrade.renamed_symbols import SHORT, USUAL, moved
@@ -30,15 +29,16 @@ class DottedNames:
         self.scopes: Mapping[cst.CSTNode, metadata.Scope | None] = self._wrapper.resolve(
             LinearScopeProvider
         )
-        self._imports: dict[tuple[int, str], str] = {}
-        for node in self.scopes:
-            for name, full_name in _imported_names(node):
-                self._imports[id(node), name] = full_name
+        self._renamed: dict[cst.CSTNode, str] = {
+            node.asname.name: node.evaluated_name
+            for node in self.scopes
+            if isinstance(node, cst.ImportAlias) and node.asname is not None
+        }
         own = self.scopes[module]
         assert own is not None, "a module always has its own scope"
         self.outermost = own.globals
         self.imported = {
-            each.name: self._imports[id(each.node), each.name]
+            each.name: self._full_name(each)
             for each in self.outermost.assignments
             if isinstance(each, metadata.ImportAssignment)
         }
@@ -70,12 +70,21 @@ class DottedNames:
             return USUAL.get(node.value, "")
         if id(bound) not in self._roots:  # libcst has one set for all uses of a variable
             imports = (
-                self._imports[id(each.node), each.name]
+                self._full_name(each)
                 for each in bound
                 if isinstance(each, metadata.ImportAssignment)
             )
             self._roots[id(bound)] = min(imports, default="")
         return self._roots[id(bound)]
+
+    def _full_name(self, imported: metadata.ImportAssignment) -> str:
+        """Return the full name of what an import binds.
+
+        `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
+        """
+        module = imported.get_module_name_for_import()
+        place = f"{module}." if module.strip(".") else module
+        return place + self._renamed.get(imported.as_name, imported.name)
 
     def _assignments(self, node: cst.Name) -> Set[BaseAssignment]:
         scope = self.scopes.get(node) or self.outermost
@@ -167,32 +176,6 @@ def parts(node: cst.BaseExpression) -> list[str]:
 
 def _short(meaning: str) -> str:
     return SHORT.get(meaning, meaning)
-
-
-def _imported_names(statement: cst.CSTNode) -> Iterator[tuple[str, str]]:
-    """Yield the names that an import binds, each with its full name.
-
-    `import a.b` binds `a`, and `a.b` as far as libcst's scopes are concerned.
-    """
-    if not isinstance(statement, cst.Import | cst.ImportFrom):
-        return
-    if isinstance(statement.names, cst.ImportStar):
-        return
-    place = ""
-    if isinstance(statement, cst.ImportFrom):
-        dots = "." * len(statement.relative)
-        module = get_full_name_for_node(statement.module) if statement.module else ""
-        place = f"{dots}{module}." if module else dots
-    for alias in statement.names:
-        name = get_full_name_for_node(alias.name) or ""
-        if alias.asname is not None:
-            if isinstance(alias.asname.name, cst.Name):
-                yield alias.asname.name.value, place + name
-            continue
-        parts = name.split(".")
-        for length in range(1, len(parts) + 1):
-            prefix = ".".join(parts[:length])
-            yield prefix, place + prefix
 
 
 # --- Calls to rewrite, and the parts of new ones -------------------------------------------------

@@ -18,10 +18,10 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 
@@ -178,11 +178,15 @@ def _built(
         {name: units[name] for name in names[begin : begin + size]}
         for begin in range(0, len(names), size)
     ]
-    work = [partial(_compiled_together, one, target, store) for one in chunks]
     found = dict[str, Kernel]()
-    for done in _in_parallel(work, processors):
-        found |= done
-        report_progress(f"building kernels: {len(found)} of {len(units)}")
+    with ThreadPoolExecutor(processors) as pool:
+        try:
+            waiting = [pool.submit(_compiled_together, one, target, store) for one in chunks]
+            for done in as_completed(waiting):
+                found |= done.result()
+                report_progress(f"building kernels: {len(found)} of {len(units)}")
+        finally:  # after an error the others are not begun
+            pool.shutdown(cancel_futures=True)
     if store is not None:
         with contextlib.suppress(OSError):
             store.trim()
@@ -241,19 +245,6 @@ def _put_on_disk(
         store.add([symbol.partition("_")[2] for symbol, _ in units.values()], contents, suffix)
         return loaded
     return library
-
-
-def _in_parallel(
-    work: Sequence[Callable[[], dict[str, Kernel]]], processors: int
-) -> Iterable[dict[str, Kernel]]:
-    """Yield the results of functions, which run at once, as they are ready."""
-    with ThreadPoolExecutor(processors) as pool:
-        try:
-            waiting = [pool.submit(one) for one in work]
-            yield from (done.result() for done in as_completed(waiting))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _disk_key(function: tirx.PrimFunc, where: str) -> str:
@@ -395,18 +386,14 @@ def kernel_store() -> Iterator[KernelStore | None]:
 
     The environment variable IRVIZ_KERNELS names another folder, or none if it is empty.
     """
-    folder = _folder()
-    try:
-        descriptor = open_private_folder(folder) if folder else None
-    except OSError:
-        descriptor = None
-    if folder is None or descriptor is None:
-        yield None
-        return
-    try:
-        yield KernelStore(descriptor, folder)
-    finally:
-        os.close(descriptor)
+    store = None
+    with contextlib.ExitStack() as opened:
+        if folder := _folder():
+            with contextlib.suppress(OSError):
+                descriptor = open_private_folder(folder)
+                opened.callback(os.close, descriptor)
+                store = KernelStore(descriptor, folder)
+        yield store
 
 
 @cache

@@ -306,18 +306,12 @@ def _check_options(decorator: ast.Call, name: str, scope: TextScope) -> None:
     if decorator.args:
         raise scope.text.refused(decorator.args[0], f"@{name} takes only True and False")
     for option in decorator.keywords:
-        match option:
-            case ast.keyword(arg=known, value=ast.Constant(value=bool())) if (
-                known in allowed.DECORATORS[name]
-            ):
-                pass
-            case _:
-                options = ", ".join(
-                    f"{one}=True or False" for one in sorted(allowed.DECORATORS[name])
-                )
-                raise scope.text.refused(
-                    option.value, f"this option of @{name} is refused: it may have {options}"
-                )
+        is_flag = isinstance(option.value, ast.Constant) and isinstance(option.value.value, bool)
+        if not is_flag or option.arg not in allowed.DECORATORS[name]:
+            options = ", ".join(f"{one}=True or False" for one in sorted(allowed.DECORATORS[name]))
+            raise scope.text.refused(
+                option.value, f"this option of @{name} is refused: it may have {options}"
+            )
 
 
 def _type_parameters(node: ast.FunctionDef, scope: TextScope) -> list[str]:

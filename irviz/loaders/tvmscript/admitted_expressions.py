@@ -174,7 +174,9 @@ def _member(node: ast.Attribute, scope: TextScope, admitted: frozenset[str]) -> 
     of_view = node.attr in allowed.VIEWS | allowed.INDEXERS and _is_view(node.value)
     of_cast = node.attr == "astype" and isinstance(node.value, _CAST)
     if scope.text.is_module(node.value):
-        scope.text.check_function(node)
+        if not scope.text.is_function(node):
+            reason = f"{node.attr} is refused: the module has no such function"
+            raise scope.text.refused(node, reason)
     elif isinstance(node.value, ast.Name) and node.attr in admitted:
         scope.check_name(node.value)
     elif node.attr in admitted and (of_view or of_cast):
@@ -263,7 +265,8 @@ def _sizes(node: ast.Starred, scope: TextScope) -> None:
 def _argument(function: str, node: ast.expr, scope: TextScope) -> None:
     if isinstance(node, ast.Lambda) and function in allowed.LAMBDAS:
         names = scope.text.parameters(node, node.args)
-        inner = scope.with_bound(names).without_ranges(names)
+        ranges = {name: count for name, count in scope.ranges.items() if name not in names}
+        inner = scope.with_bound(names).having(ranges=ranges)
         check_expression(node.body, inner.having(allows_strings=False))
     elif function.startswith(_METHOD) and isinstance(node, ast.Attribute):  # x.astype(y.dtype)
         check_expression(node, scope.having(allows_strings=True))
@@ -533,7 +536,7 @@ def _instruction(node: ast.Call, scope: TextScope) -> None:
     inner = scope.having(allows_strings=False)
     for operand in (*node.args, *(keyword.value for keyword in node.keywords)):
         match operand:
-            case ast.Constant(value=str() as word) if allowed.is_ptx_word(word):
+            case ast.Constant(value=str() as word) if allowed.PTX_WORD.fullmatch(word):
                 pass
             case ast.Attribute() if ".".join(dotted(operand)) == allowed.PTX_SINK:
                 pass

@@ -109,8 +109,10 @@ PTX_SINK = "T.ptx.SINK"
 """The operand of an instruction that discards a result."""
 
 _PTX = re.compile(r"ptx(?:\.[A-Za-z][A-Za-z0-9_]*)+")
-_PTX_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9_:]*(?:\.[A-Za-z0-9][A-Za-z0-9_:]*){0,40}")
-_PTX_WORD = re.compile(r"[A-Za-z0-9_:.,]{0,100}")
+PTX_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9_:]*(?:\.[A-Za-z0-9][A-Za-z0-9_:]*){0,40}")
+"""The strings that are an instruction of PTX: TVM reads attributes by their words."""
+PTX_WORD = re.compile(r"[A-Za-z0-9_:.,]{0,100}")
+"""The strings that TVM prints after the operands of an instruction."""
 
 
 def is_ptx(path: str) -> bool:
@@ -120,16 +122,6 @@ def is_ptx(path: str) -> bool:
     with an underscore are Python's own.
     """
     return _PTX.fullmatch(path) is not None and f"T.{path}" not in PTX_OPERANDS | {PTX_SINK}
-
-
-def is_ptx_text(text: str) -> bool:
-    """Tell whether a string is an instruction of PTX: TVM reads attributes by its words."""
-    return _PTX_TEXT.fullmatch(text) is not None
-
-
-def is_ptx_word(text: str) -> bool:
-    """Tell whether a string is what TVM prints after the operands of an instruction."""
-    return _PTX_WORD.fullmatch(text) is not None
 
 
 # --- dialect ------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from irviz.loaders.tvmscript.allowed_names import is_ptx_text, used_names, with_full_names
+from irviz.loaders.tvmscript.allowed_names import PTX_TEXT, used_names, with_full_names
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree, position
 
 RESERVED = frozenset({"Axis", "I", "R", "T", "Tx", "TypeVar", "range"})
@@ -126,11 +126,6 @@ class SourceText:
         """Tell whether a value in a PrimFunc may be a Python tuple, or an element of one."""
         return _may_be_tuple(node, self._tuples)
 
-    def check_function(self, node: ast.Attribute) -> None:
-        """Raise RefusedError unless a node names a function of the module."""
-        if not self.is_function(node):
-            raise self.refused(node, f"{node.attr} is refused: the module has no such function")
-
     def parameters(self, node: ast.AST, arguments: ast.arguments) -> list[str]:
         """Return the names of parameters; raise RefusedError if one is not plain."""
         special = arguments.posonlyargs or arguments.kwonlyargs or arguments.defaults
@@ -181,10 +176,6 @@ class TextScope:
         """Return the scope of a signature with more names that may be sizes."""
         return self.having(sizes=self.sizes.union(_FOREIGN.intersection(names)))
 
-    def without_ranges(self, names: Sequence[str]) -> TextScope:
-        """Return the scope in which these names are not variables of comprehensions."""
-        return self.having(ranges={k: v for k, v in self.ranges.items() if k not in names})
-
     def check_name(self, node: ast.Name) -> None:
         """Raise RefusedError unless a name can only be a variable of this text.
 
@@ -230,7 +221,7 @@ def ptx_instruction(node: ast.Subscript) -> str | None:
     """Return the instruction in `T.ptx["ld.global.b32"]`, and None for another index."""
     match node.slice:
         case ast.Constant(value=str() as text) if dotted(node.value) == ("T", "ptx"):
-            return text if is_ptx_text(text) else None
+            return text if PTX_TEXT.fullmatch(text) else None
     return None
 
 

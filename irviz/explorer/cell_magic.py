@@ -13,7 +13,6 @@ from irviz.explorer.explorer import explore
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.notebook_cells import CELL, CellModules, read_cell
-from irviz.loaders.tvmscript.syntax_tree import CellDefinitions
 from irviz.view.templating import escape
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def open_cell(shell: InteractiveShell, name: str, cell: str) -> None:
         raise UsageError(f"{CELL} {failure}") from failure
     except ValueError as failure:
         raise UsageError(" ".join(str(failure).split())) from failure
-    chosen, found = _chosen(name, read.script), read.modules
+    chosen, found = _chosen(name, list(read.modules)), read.modules
     modules = {name if name and len(found) == 1 else key: mod for key, mod in found.items()}
     shell.user_ns.update(modules)
     _show(_told(read, list(modules)))
@@ -64,15 +63,15 @@ def _show(html: str) -> None:
     display(HTML(html))  # type: ignore[no-untyped-call]
 
 
-def _chosen(name: str, script: CellDefinitions) -> str:
+def _chosen(name: str, names: list[str]) -> str:
     if name and not name.isidentifier():
         raise UsageError(
             f"{name!r} is not a name: write %%tvmscript alone, or followed by one name"
         )
-    if not name or len(script.names) == 1:
-        return name or script.names[-1]
-    if name not in script.names:
-        there = ", ".join(script.names)
+    if not name or len(names) == 1:
+        return name or names[-1]
+    if name not in names:
+        there = ", ".join(names)
         raise UsageError(f"{CELL} defines no {name!r}: it has {there}")
     return name
 
@@ -80,8 +79,8 @@ def _chosen(name: str, script: CellDefinitions) -> str:
 def _told(read: CellModules, names: list[str]) -> str:
     """Report the upgrade in HTML: names, parts that were left out, and the changes, collapsed."""
     words = [f"{', '.join(names)}: read from this cell."]
-    if read.script.others:
-        lines = ", ".join(map(str, read.script.others))
+    if read.others:
+        lines = ", ".join(map(str, read.others))
         words.append(f"Only TVMScript is read here: the Python at line {lines} was not run.")
     words += [f"Left as it is, {note}." for note in read.upgraded.notes]
     told = "".join(f"<p>{escape(sentence)}</p>" for sentence in words)

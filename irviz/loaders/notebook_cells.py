@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tvm import ir
 
 import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, limit_result, memory_for
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, limit_result, memory_for
+from irviz.loaders.tvmscript.allowed_names import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import (
-    CellDefinitions,
     RefusedError,
+    definitions,
+    only_lines,
     parse_tree,
-    tvmscript_definitions,
 )
 from irviz.loaders.upgrade import upgrade
 
@@ -73,12 +75,15 @@ def _is_python(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class CellModules:
-    """The modules of a cell by name, its upgraded text with the diff, and its definitions."""
+    """The modules of a cell by name, and its upgraded text with the diff.
+
+    `others` are the lines, from 1, of its statements that are not TVMScript, apart from imports.
+    """
 
     modules: Mapping[str, ir.IRModule]
     upgraded: upgrade.Upgraded
     diff: str
-    script: CellDefinitions
+    others: tuple[int, ...]
 
 
 def read_cell(cell: str) -> CellModules:
@@ -90,10 +95,22 @@ def read_cell(cell: str) -> CellModules:
                 raise LoadError(f"{CELL}, line {note.line}: {note.why}")
             if note.what.startswith("%%"):
                 raise LoadError(f"{CELL} starts with {note.what}: paste TVMScript alone")
-        script = tvmscript_definitions(upgrade.mask_magics(upgraded.text), CELL)
-        if not script.names:
+        text = upgrade.mask_magics(upgraded.text)
+        tree = parse_tree(text, CELL, UPGRADE_LIMITS)
+        kept = {line for one in definitions(tree) for line in one.lines}
+        if not kept:
             raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
-        modules = modules_of(script.text, CELL, script.imported)
+        modules = modules_of(only_lines(text, kept), CELL, imported_names(tree))
         limit_result(len(cell))
         diff = upgrade.unified_diff(cell, upgraded.text, "cell")
-        return CellModules(modules, upgraded, diff, script)
+        return CellModules(modules, upgraded, diff, _other_lines(tree, kept))
+
+
+def _other_lines(tree: ast.Module, kept: Collection[int]) -> tuple[int, ...]:
+    return tuple(
+        node.lineno
+        for node in tree.body
+        if node.lineno not in kept
+        and not isinstance(node, ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )

@@ -10,12 +10,11 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, SyntaxLimits
-from irviz.loaders.tvmscript.allowed_names import imported_names
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, SyntaxLimits
 
 _OPENING = re.compile(r"#|(?P<before>\w{0,2})(?P<quote>\"\"\"|'''|\"|')")
 _FORMATTED = frozenset({"f", "fr", "rf", "t", "tr", "rt"})
@@ -181,20 +180,6 @@ class Definition:
     check_well_formed: bool = True
 
 
-@dataclass(frozen=True)
-class CellDefinitions:
-    """The TVMScript definitions of a text, on their own lines.
-
-    `names` are the names of the definitions, `others` the lines, from 1, of other statements, and
-    `imported` what the imports bind.
-    """
-
-    text: str
-    names: tuple[str, ...]
-    others: tuple[int, ...]
-    imported: Mapping[str, str]
-
-
 def definitions(tree: ast.Module) -> list[Definition]:
     """Return the classes and functions with a decorator of TVMScript."""
     return [
@@ -214,25 +199,6 @@ def _is_checked(decorators: list[ast.expr]) -> bool:
 def _last_name(decorator: ast.expr) -> str:
     callee = decorator.func if isinstance(decorator, ast.Call) else decorator
     return callee.attr if isinstance(callee, ast.Attribute) else getattr(callee, "id", "")
-
-
-def tvmscript_definitions(text: str, name: str) -> CellDefinitions:
-    """Return a text's TVMScript without its other Python; imports are dropped silently.
-
-    Raises RefusedError if the text is not Python, or exceeds a limit.
-    """
-    tree = parse_tree(text, name, UPGRADE_LIMITS)
-    found = definitions(tree)
-    kept = {line for one in found for line in one.lines}
-    others = tuple(
-        node.lineno
-        for node in tree.body
-        if node.lineno not in kept
-        and not isinstance(node, ast.Import | ast.ImportFrom)
-        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-    )
-    names = tuple(one.name for one in found)
-    return CellDefinitions(only_lines(text, kept), names, others, imported_names(tree))
 
 
 def python_lines(text: str) -> list[str]:

@@ -256,18 +256,14 @@ def filled_memory(byte: int | None) -> Iterator[None]:
 
     None leaves memory as it is.
     """
-    set_option = None
-    if byte is not None:
-        with contextlib.suppress(OSError, TypeError):  # there is no C library to ask
-            set_option = getattr(ctypes.CDLL(None), "mallopt", None)
-    if set_option is None:
+    with contextlib.ExitStack() as after:
+        if byte is not None:
+            # there may be no C library to ask, or another one
+            with contextlib.suppress(OSError, TypeError, AttributeError):
+                set_option = ctypes.CDLL(None).mallopt
+                after.callback(set_option, PERTURB, 0)
+                set_option(PERTURB, perturb_value(byte))
         yield
-        return
-    set_option(PERTURB, perturb_value(byte or 0))
-    try:
-        yield
-    finally:
-        set_option(PERTURB, 0)
 
 
 def perturb_value(byte: int) -> int:

@@ -230,9 +230,7 @@ def with_module_alias(node: cst.FunctionDef, function: Function) -> cst.Function
     """Return a Relax function with `cls = Module` as its first line, if its body needs that."""
     if not function.uses_cls or not function.module or not isinstance(node.body, cst.IndentedBlock):
         return node
-    line = cst.SimpleStatementLine(
-        [cst.Assign([cst.AssignTarget(cst.Name(function.cls))], cst.Name(function.module))]
-    )
+    line = cst.parse_statement(f"{function.cls} = {function.module}")
     return node.with_changes(body=node.body.with_changes(body=[line, *node.body.body]))
 
 

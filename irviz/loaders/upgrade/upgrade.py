@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import libcst as cst
 
@@ -91,6 +91,9 @@ def unified_diff(old: str, new: str, name: str) -> str:
 
 
 # --- Walk over a text once and apply the rules to each node --------------------------------------
+
+
+_If = TypeVar("_If", cst.If, cst.IfExp)
 
 
 class Rewriter(cst.CSTTransformer):
@@ -192,19 +195,16 @@ class Rewriter(cst.CSTTransformer):
             return rules.rewrite_decorator(updated_node)
         return updated_node
 
-    def leave_If(self, original_node: cst.If, updated_node: cst.If) -> cst.If:
-        return updated_node.with_changes(test=self._condition(updated_node.test))
-
-    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.IfExp:
-        return updated_node.with_changes(test=self._condition(updated_node.test))
-
-    def _condition(self, test: cst.BaseExpression) -> cst.BaseExpression:
+    def leave_If(self, original_node: _If, updated_node: _If) -> _If:
         """Rewrite a condition `self.bias`, which tests for a Relax expression, as a comparison."""
+        test = updated_node.test
         owner = next((each for each in reversed(self._owners) if each is not None), None)
         if owner is None or owner.expressions.isdisjoint([".".join(parts(test))]):
-            return test
+            return updated_node
         target = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
-        return cst.Comparison(test, [target])
+        return updated_node.with_changes(test=cst.Comparison(test, [target]))
+
+    leave_IfExp = leave_If
 
     # --- names ---------------------------------------------------------------------------------
 

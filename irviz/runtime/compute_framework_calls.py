@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,34 +74,30 @@ def _calling(name: str, function: Compute) -> Callable[..., object]:
 
 def torch_function(operator: OperatorName) -> Compute:
     """Return what computes calls of an operator, or raises ValueError if torch lacks it."""
-    function, why = _torch_operator(operator)
-    constants = {} if function is None else _torch_constants()
-
-    def compute(operands: Sequence[Any], text: str, destinations: Sequence[Any]) -> object:
-        if function is None:
-            raise ValueError(why)
-        return _called_in_torch(function, operands, text, destinations, constants)
-
-    return compute
+    with contextlib.suppress(ValueError):  # which each call raises
+        _torch_operator(operator)
+        _torch_constants()
+    return partial(_computed_by_torch, operator)
 
 
-def _torch_operator(operator: OperatorName) -> tuple[Any, str]:
-    """Return an operator, or None and why there is none."""
+@cache
+def _torch_operator(operator: OperatorName) -> Any:
+    """Return an operator; raise ValueError if there is none, or if it writes to its arguments."""
     try:
         import torch
     except ImportError:
-        return (
-            None,
-            "PyTorch is not installed: install irviz[torch], as in pip install 'irviz[torch]'",
-        )
+        raise ValueError(
+            "PyTorch is not installed: install irviz[torch], as in pip install 'irviz[torch]'"
+        ) from None
     found = getattr(getattr(torch.ops.aten, operator.name, None), operator.overload, None)
     if not isinstance(found, torch._ops.OpOverload) or found.namespace != "aten":
-        return None, f"torch {torch.__version__} has no such operator"
+        raise ValueError(f"torch {torch.__version__} has no such operator")
     if found._schema.is_mutable:
-        return None, "it writes to its arguments"
-    return found, ""
+        raise ValueError("it writes to its arguments")
+    return found
 
 
+@cache
 def _torch_constants() -> dict[str, Any]:
     import torch
 
@@ -109,13 +105,10 @@ def _torch_constants() -> dict[str, Any]:
     return {str(one): one for one in vars(torch).values() if isinstance(one, kinds)}
 
 
-def _called_in_torch(
-    function: Callable[..., Any],
-    operands: Sequence[Any],
-    text: str,
-    destinations: Sequence[Any],
-    constants: Mapping[str, Any],
+def _computed_by_torch(
+    operator: OperatorName, operands: Sequence[Any], text: str, destinations: Sequence[Any]
 ) -> object:
+    function = _torch_operator(operator)
     import torch
 
     def operand(letter: str, number: int) -> Any:
@@ -125,7 +118,7 @@ def _called_in_torch(
         tensor = torch.from_dlpack(given)
         return torch.view_as_complex(tensor) if letter == COMPLEX else tensor
 
-    args, named = read_arguments(text, operand, constants)
+    args, named = read_arguments(text, operand, _torch_constants())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # a fork has none of the threads that its parent's torch started
     try:

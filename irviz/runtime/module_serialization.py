@@ -10,7 +10,7 @@ import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
 
 import cloudpickle
@@ -199,7 +199,7 @@ def install_callees(packed: Mapping[str, bytes]) -> None:
     for name, one in packed.items():
         if name not in _before:
             _before[name] = tvm.get_global_func(name, allow_missing=True)
-            tvm.register_global_func(name, _latest(name), override=True)
+            tvm.register_global_func(name, partial(_call_latest, name), override=True)
         if name not in _sent or _sent[name][0] != one:
             try:
                 _sent[name] = (one, cloudpickle.loads(one))
@@ -222,13 +222,10 @@ def _packed(name: str, function: Callable[..., object]) -> bytes:
         ) from failure
 
 
-def _latest(name: str) -> Callable[..., object]:
-    def call(*arguments: object) -> object:
-        if name not in _sent:
-            raise LookupError(f"{name!r} is not registered any more")
-        return _sent[name][1](*arguments)
-
-    return call
+def _call_latest(name: str, *arguments: object) -> object:
+    if name not in _sent:
+        raise LookupError(f"{name!r} is not registered any more")
+    return _sent[name][1](*arguments)
 
 
 def _withdraw(name: str) -> None:

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import tvm
@@ -295,16 +296,13 @@ def _leaves(value: object, tensors: list[Array], others: list[str]) -> None:
         others.append(", ".join(described(caches_of(value))) or str(value)[:200])
 
 
-def _reporter(name: str) -> Callable[..., None]:
-    def report(*arguments: object) -> None:
-        if _recorder is not None:
-            now = time.perf_counter()
-            getattr(_recorder, name)(now - _recorder.last, *arguments)
-            _recorder.last = time.perf_counter()  # recording is not the function's own time
-            _recorder.overhead += _recorder.last - now
-
-    return report
+def _reported(name: str, *arguments: object) -> None:
+    if _recorder is not None:
+        now = time.perf_counter()
+        getattr(_recorder, name)(now - _recorder.last, *arguments)
+        _recorder.last = time.perf_counter()  # recording is not the function's own time
+        _recorder.overhead += _recorder.last - now
 
 
 for _name in (BEGIN, CALLING, PARAM, VALUE):
-    tvm.register_global_func(_name, _reporter(_name.rpartition(".")[2]), override=True)
+    tvm.register_global_func(_name, partial(_reported, _name.rpartition(".")[2]), override=True)

@@ -192,8 +192,6 @@ def _dtype(type_: ir.Type) -> str:
 Inputs: TypeAlias = "Mapping[str, object] | Array | Literal['random', 'zeros'] | None"
 """Values by parameter name, each an array or a keyword; one array; one keyword for all; or None."""
 
-_NO_SIZES: Mapping[str, int] = MappingProxyType({})
-
 
 @dataclass(frozen=True, eq=False)
 class CallInputs:
@@ -342,7 +340,7 @@ def plan_inputs(
     params: Mapping[str, Argument],
     *,
     seed: int = 0,
-    sizes: Mapping[str, int] = _NO_SIZES,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Plan:
     """Check the inputs of a function; the arguments are those of `CallInputs`.
 

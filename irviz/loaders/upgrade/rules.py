@@ -237,6 +237,7 @@ def with_module_alias(node: cst.FunctionDef, function: Function) -> cst.Function
 # --- calls of operators and kernels -------------------------------------------------------------
 
 _KERNEL_CALLS: Final = ("call_tir", "call_dps_packed", "call_tir_inplace", "call_tir_with_grad")
+_KERNEL_ARGUMENTS: Final = ("func", "args", "shape", "dtype", "tir_vars")
 _OPERATOR_PREFIXES: Final = ("R", "tvm.relax.op", "tvm.relax")
 _EXTERNS: Final = ("tvm.relax.extern", "tvm.relax.ExternFunc", "R.extern", "R.ExternFunc")
 _TYPES: Final = ("R.Tensor", "R.Tuple", "tvm.relax.TensorType", "tvm.relax.TensorStructInfo")
@@ -295,7 +296,7 @@ def _kernel_call(site: CallSite, prefix: str, operator: str) -> cst.Call:
         site.add_note(called.value, why)
     if operator not in ("call_tir", "call_dps_packed"):
         return new
-    arguments = _arguments(new)
+    arguments = _by_name(new.args, _KERNEL_ARGUMENTS)
     if arguments is None:
         site.add_note(operator, "its arguments include * or **, so its shape is unknown")
         return new
@@ -308,7 +309,8 @@ def _kernel_call(site: CallSite, prefix: str, operator: str) -> cst.Call:
         return new
     shape, dtype = arguments["shape"].value, arguments.get("dtype")
     if dtype is None:
-        original = (_arguments(old) or {}).get("shape", arguments["shape"]).value
+        originals = _by_name(old.args, _KERNEL_ARGUMENTS) or {}
+        original = originals.get("shape", arguments["shape"]).value
         if isinstance(shape, cst.Tuple | cst.List) and not _holds_types(original, site.names):
             site.add_note(operator, "it has a shape and no dtype, and a type needs both")
         return new
@@ -342,11 +344,10 @@ def _library_call(site: CallSite, operator: str) -> cst.Call:
     return node.with_changes(func=func, args=args)
 
 
-def _arguments(node: cst.Call) -> dict[str, cst.Arg] | None:
-    """Return the arguments of a kernel's call by name, or None if they include * or **."""
-    order = ("func", "args", "shape", "dtype", "tir_vars")
+def _by_name(args: Sequence[cst.Arg], order: Sequence[str]) -> dict[str, cst.Arg] | None:
+    """Return arguments by name, or None if they include * or **, or are too many."""
     found = {}
-    for index, arg in enumerate(node.args):
+    for index, arg in enumerate(args):
         if arg.star or index >= len(order):
             return None
         name = keyword(arg) or order[index]
@@ -394,6 +395,7 @@ def _items(node: cst.BaseExpression) -> Sequence[cst.BaseExpression] | None:
 # --- Python that builds Relax -------------------------------------------------------------------
 
 _DYN_TENSOR_TYPE: Final = "tvm.relax.DynTensorType"
+_TENSOR_TYPE_ARGUMENTS: Final = ("ndim", "dtype", "span")
 # Attributes of expressions; no other library has these names.
 ATTRIBUTES: Final = {
     "struct_info": ("ty",),
@@ -408,19 +410,14 @@ _TYPE_ATTRIBUTES: Final = ("struct_info", "checked_type", "_checked_type_")
 
 def _tensor_type(site: CallSite) -> cst.Call:
     """Return DynTensorType(ndim, dtype) as today's TensorType."""
+    given = _by_name(site.new.args, _TENSOR_TYPE_ARGUMENTS)
+    if given is None or not given.keys() <= {"ndim", "dtype"}:
+        return site.new
     args = []
-    for arg, name in zip(site.new.args, _tensor_type_names(site.new.args), strict=True):
-        if arg.star or name not in ("ndim", "dtype"):
-            return site.new
+    for name, arg in given.items():
         named = keyword_arg(name, arg.value)
         args.append(arg.with_changes(keyword=named.keyword, equal=named.equal))
     return site.of("tvm.relax.TensorType", args)
-
-
-def _tensor_type_names(args: Sequence[cst.Arg]) -> list[str]:
-    """Return the names of DynTensorType's arguments, "" for those that it does not have."""
-    order = ("ndim", "dtype", *[""] * len(args))
-    return [keyword(arg) or name for arg, name in zip(args, order, strict=False)]
 
 
 def _variable(site: CallSite) -> cst.Call:
@@ -503,8 +500,8 @@ def _dtype(
 ) -> cst.BaseExpression | None:
     """Return the dtype in a type, or the attribute `dtype` of a type that is a variable."""
     if isinstance(old, cst.Call) and names.meaning(old.func) == _DYN_TENSOR_TYPE:
-        named = dict(zip(_tensor_type_names(old.args), old.args, strict=True))
-        return named["dtype"].value.deep_clone() if "dtype" in named else None
+        given = _by_name(old.args, _TENSOR_TYPE_ARGUMENTS) or {}
+        return given["dtype"].value.deep_clone() if "dtype" in given else None
     if new is not None and isinstance(old, cst.Name):
         return cst.Attribute(new, cst.Name("dtype"))
     return None

@@ -124,16 +124,8 @@ class Fork(Process):
 
     def poll(self) -> int | None:
         """Return the exit code, None while it runs."""
-        return self._waited(os.WNOHANG)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait until it has ended, and return its exit code; raise TimeoutExpired."""
-        code = self._waited(0) if timeout is None else None
-        return super().wait(timeout) if code is None else code
-
-    def _waited(self, options: int) -> int | None:
         if self.returncode is None:
-            pid, status = os.waitpid(self.pid, options)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode

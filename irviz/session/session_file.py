@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -57,6 +57,8 @@ from irviz.transforms.stage import Stage, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
+
+Value = TypeVar("Value")
 
 FORMAT = 1
 _VERSION = "irviz session"
@@ -226,9 +228,9 @@ def _is_writable(mod: ir.IRModule) -> bool:
 
 
 def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SessionState:
-    constants = [_decode_constants(names, table) for names in _list(index, "constants")]
+    constants = [_decode_constants(names, table) for names in _field(index, "constants", list)]
     stages: dict[str, Stage] = {}
-    for data in _list(index, "stages"):
+    for data in _field(index, "stages", list):
         stage = _decode_stage(data, table, constants)
         made_from = None if stage.parent is None else stages.get(stage.parent)
         stage = replace(stage, made_from=made_from)
@@ -239,12 +241,12 @@ def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SessionStat
                 f"the parent of stage {stage.id!r}, {brief(stage.parent)}, does not precede it"
             )
         stages[stage.id] = stage
-    current, count = _string(index, "shown"), index.get("count")
+    current, count = _field(index, "shown", str), index.get("count")
     if current not in stages:
         raise EncodingError(f"there is no stage {brief(current)} to show")
     if type(count) is not int or count <= max(map(int, stages)):
         raise EncodingError(f"{brief(count)} is not a count of its stages")
-    function = _string(index, "function")
+    function = _field(index, "function", str)
     # the current stage may lack it
     if not any(function in drawable_functions(stage.module) for stage in stages.values()):
         raise EncodingError(f"no stage has {brief(function)} to show")
@@ -272,7 +274,7 @@ def _decode_stage(
 ) -> Stage:
     if not isinstance(data, dict):
         raise EncodingError(f"{brief(data)} is not a stage")
-    stage_id, parent = _string(data, "id"), data.get("parent")
+    stage_id, parent = _field(data, "id", str), data.get("parent")
     # ids become parts of file names, and are counted
     if not (stage_id.isascii() and stage_id.isdecimal() and len(stage_id) < 10):
         raise EncodingError(f"{brief(stage_id)} is not the id of a stage")
@@ -287,7 +289,7 @@ def _decode_stage(
     if (parent is None) != (made_by is None) or not isinstance(parent, str | None):
         raise EncodingError(f"stage {stage_id!r} has only one of a parent and a transform")
     seconds, is_unchanged = data.get("seconds"), data.get("is_unchanged")
-    enclosing = _list(data, "enclosing_passes")
+    enclosing = _field(data, "enclosing_passes", list)
     is_duration = isinstance(seconds, int | float) and 0 <= seconds < _MAX_SECONDS
     if not (seconds is None or is_duration) or not isinstance(is_unchanged, bool):
         raise EncodingError(f"stage {stage_id!r} has a wrong time or flag")
@@ -300,12 +302,12 @@ def _decode_stage(
     return Stage(
         stage_id,
         module,
-        _string(data, "label"),
+        _field(data, "label", str),
         parent,
         transform,
-        _string(data, "error"),
+        _field(data, "error", str),
         constant_lists[constants],
-        _string(data, "stderr"),
+        _field(data, "stderr", str),
         seconds,
         tuple(enclosing),
         is_unchanged,
@@ -327,17 +329,12 @@ def _decode_constants(names: object, table: ObjectTable) -> dict[tvm.runtime.Ten
     return found
 
 
-def _string(data: Mapping[str, Any], key: str) -> str:
+def _field(data: Mapping[str, Any], key: str, kind: type[Value]) -> Value:
+    """Return a string or a list; raise EncodingError for something else."""
     value = data.get(key)
-    if not isinstance(value, str):
-        raise EncodingError(f"its {key} is {brief(value)}, not a string")
-    return value
-
-
-def _list(data: Mapping[str, Any], key: str) -> list[Any]:
-    value = data.get(key)
-    if not isinstance(value, list):
-        raise EncodingError(f"its {key} is {brief(value)}, not a list")
+    if not isinstance(value, kind):
+        words = "string" if kind is str else "list"
+        raise EncodingError(f"its {key} is {brief(value)}, not a {words}")
     return value
 
 
@@ -365,10 +362,8 @@ def _write(path: Path, entries: Mapping[str, bytes], method: int) -> None:
         for name, content in entries.items():
             info = zipfile.ZipInfo(name)  # without the time, so that equal sessions are equal files
             # numbers pack badly, and slowly
-            info.compress_type = method if name.endswith(".json") else zipfile.ZIP_STORED
-            info.file_size = len(content)  # determines the header that zipfile writes
-            with archive.open(info, "w") as file:
-                file.write(content)
+            how = method if name.endswith(".json") else zipfile.ZIP_STORED
+            archive.writestr(info, content, how)
 
 
 def read_archive(path: str | os.PathLike[str]) -> dict[str, bytes]:

@@ -52,7 +52,7 @@ def called_prim_func(state: State) -> str:
 @derived(lambda state: (state.session, prim_func(state)))
 def shown_trace(state: State) -> ScheduleTrace:
     """Return the steps of the PrimFunc's schedule, up to the current stage."""
-    return traces.schedule_trace(state.session.stages, state.stage_id, prim_func(state))
+    return traces.schedule_trace(state.session.tree.lineage(state.stage_id), prim_func(state))
 
 
 def nest(state: State) -> loop_nest.LoopNest:

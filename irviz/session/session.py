@@ -323,7 +323,7 @@ class Session(SessionState):
         Raises:
             IllegalStepError: A step cannot be applied; no stage is added.
         """
-        now = schedule_trace(self.stages, self.current_id, function)
+        now = schedule_trace(self.tree.lineage(), function)
         same = takewhile(lambda pair: pair[0] == pair[1], zip(steps, now.steps, strict=False))
         kept = number = sum(1 for _ in same)
         new = self.checkout([now.base, *now.stages][kept].id)

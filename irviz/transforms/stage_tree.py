@@ -42,7 +42,11 @@ class StageTree:
 
     def lineage(self, stage_id: str | None = None) -> tuple[Stage, ...]:
         """Return the stages from the root to a stage, by default the current one."""
-        return path(self.stages, self.stage(stage_id).id)
+        by_id = {stage.id: stage for stage in self.stages}
+        stages_up = [self.stage(stage_id)]
+        while (parent := stages_up[-1].parent) is not None:
+            stages_up.append(by_id[parent])
+        return tuple(reversed(stages_up))
 
     def path_between(self, before: str, after: str) -> tuple[Stage, ...]:
         """Return the stages from one to another, through their last common ancestor.
@@ -103,12 +107,3 @@ class StageTree:
 
     def _changed(self, stages: tuple[Stage, ...], current_id: str) -> StageTree:
         return StageTree(stages, current_id, self.count, past=self)
-
-
-def path(stages: Sequence[Stage], stage_id: str) -> tuple[Stage, ...]:
-    """Return the stages from a root to this one, each made from the one before."""
-    by_id = {stage.id: stage for stage in stages}
-    stages_up = [by_id[stage_id]]
-    while (parent := stages_up[-1].parent) is not None:
-        stages_up.append(by_id[parent])
-    return tuple(reversed(stages_up))

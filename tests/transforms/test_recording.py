@@ -17,7 +17,7 @@ from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.pass_log import PassRun
 from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes, stages_of
 from irviz.transforms.stage import Stage, Transform, to_script
-from irviz.transforms.stage_tree import path
+from irviz.transforms.stage_tree import StageTree
 from irviz.units import format_duration
 
 
@@ -333,7 +333,7 @@ def test_recorded_stages_write_themselves_as_python():
         relax.transform.FuseOps(),
     )
     stages = recorded(lambda: passes(MyModuleHighLevel)).stages()
-    script = to_script(path(stages, stages[-1].id)).text()
+    script = to_script(StageTree(stages).lineage(stages[-1].id)).text()
     for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps"):
         assert f"mod = relax.transform.{name}()(mod)" in script
     assert "# stage 3: FoldConstant: changed nothing" in script
@@ -343,7 +343,7 @@ def test_recorded_stages_write_themselves_as_python():
 def test_recorded_stages_that_the_catalog_cannot_make_again_are_embedded():
     recording = recorded(lambda: sequential(MARKS, relax.transform.FoldConstant())(MyModule))
     stages = recording.stages()
-    script = to_script(path(stages, "2")).text()
+    script = to_script(StageTree(stages).lineage("2")).text()
     assert "Marks was recorded, and no pass of the catalog is called that" in script
     assert structural_equal(ran(script), stages[-1].module)
 
@@ -377,5 +377,5 @@ def test_a_name_that_is_no_name_is_a_line_of_its_own_and_no_statement(name):
     with pytest.raises(TransformError, match="was recorded by its name alone"):
         transform(MyModule)
     stages = stages_of((PassRun(name, MyModule, with_mark(MyModule, 1), 0.0, 0.001),), {})
-    script = to_script(path(stages, "1")).text()
+    script = to_script(StageTree(stages).lineage("1")).text()
     assert all(line.startswith("#") for line in script.splitlines() if "script" in line)

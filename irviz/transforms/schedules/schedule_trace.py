@@ -35,7 +35,6 @@ from irviz.transforms.schedules.schedule_step import (
     start_schedule,
 )
 from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import path
 
 _ADDRESS = 'sch.get_sblock("Y") or sch.get_loops("Y")[0]'
 
@@ -78,13 +77,13 @@ class ScheduleTrace:
         return tuple(step for step in made if isinstance(step, ScheduleStep))
 
 
-def schedule_trace(stages: Sequence[Stage], stage_id: str, function: str) -> ScheduleTrace:
-    """Return the schedule of a function up to a stage.
+def schedule_trace(lineage: Sequence[Stage], function: str) -> ScheduleTrace:
+    """Return the schedule of a function up to the last stage of a lineage.
 
     It begins after the last stage that is not a step of this function's schedule. Failed stages
     changed nothing and are left out.
     """
-    kept, (base, *done) = 0, path(stages, stage_id)
+    kept, (base, *done) = 0, lineage
     for index, stage in enumerate(done):
         step = stage.transform
         if not isinstance(step, ScheduleStep) or step.function != function:

@@ -17,6 +17,7 @@ from irviz.transforms.schedules.schedule_trace import (
     schedule_trace,
 )
 from irviz.transforms.stage import Stage
+from irviz.transforms.stage_tree import StageTree
 
 LECTURE = record_schedule(MyModule, "mm_relu", lecture_schedule, isolate=False)
 LINES = """\
@@ -170,10 +171,14 @@ def test_the_trace_of_a_stage_goes_up_to_what_was_no_step_of_its_function():
         stages.append(apply_transform(stages[-1], step, str(number), isolate=False))
     failed = Stage("4", stages[-1].module, parent="3", transform=LECTURE[3], error="no")
     branch = apply_transform(stages[1], LECTURE[1], "5", isolate=False)
-    tree = [*stages, failed, branch]
-    assert schedule_trace(tree, "3", "mm_relu").steps == LECTURE[:3]
-    assert schedule_trace(tree, "4", "mm_relu").steps == LECTURE[:3]
-    assert schedule_trace(tree, "5", "mm_relu").stages == (stages[1], branch)
-    assert schedule_trace(tree, "3", "other").steps == ()
-    assert schedule_trace(tree, "3", "other").base is stages[3]
-    assert schedule_trace(tree, "5", "mm_relu").base is stages[0]
+    tree = StageTree((*stages, failed, branch))
+
+    def trace_of(stage_id, function):
+        return schedule_trace(tree.lineage(stage_id), function)
+
+    assert trace_of("3", "mm_relu").steps == LECTURE[:3]
+    assert trace_of("4", "mm_relu").steps == LECTURE[:3]
+    assert trace_of("5", "mm_relu").stages == (stages[1], branch)
+    assert trace_of("3", "other").steps == ()
+    assert trace_of("3", "other").base is stages[3]
+    assert trace_of("5", "mm_relu").base is stages[0]

@@ -93,8 +93,18 @@ class ScheduleTimes:
 
     def summary(self, schedule: ScheduleStages) -> str:
         """Compare the last stage with the previous and the first one, on one line."""
-        results = self._results(schedule)
-        return results[-1].error or self.error or _summary(results)
+        rows = self._results(schedule)
+        first, last = rows[0].timing, rows[-1]
+        if last.error or self.error or last.timing is None:
+            return last.error or self.error
+        text = format_duration(last.timing.spread.median)
+        before = rows[-2].timing if len(rows) > 1 else None
+        if before is not None:
+            was = format_duration(before.spread.median)
+            text = f"{was} → {text}, {_ratio(before, last.timing, ' as fast')}"
+        if len(rows) > 2 and first is not None:
+            text += f"; {_ratio(first, last.timing, ' as fast as without a schedule')}"
+        return f"{text}; {_RESULTS[last.verdict]}" if len(rows) > 1 and last.verdict else text
 
     def html(self, schedule: ScheduleStages) -> str:
         """Return a table of the times of the stages and their ratios to the first, or ""."""
@@ -235,21 +245,6 @@ _RESULTS = {
     Verdict.DIFFERENT: "results differ",
     Verdict.INCOMPARABLE: "results not comparable",
 }
-
-
-def _summary(rows: Sequence[StepResult]) -> str:
-    """Compare the last step with the previous and the first one, in one line."""
-    first, last = rows[0].timing, rows[-1]
-    if last.error or last.timing is None:
-        return last.error
-    text = format_duration(last.timing.spread.median)
-    before = rows[-2].timing if len(rows) > 1 else None
-    if before is not None:
-        was = format_duration(before.spread.median)
-        text = f"{was} → {text}, {_ratio(before, last.timing, ' as fast')}"
-    if len(rows) > 2 and first is not None:
-        text += f"; {_ratio(first, last.timing, ' as fast as without a schedule')}"
-    return f"{text}; {_RESULTS[last.verdict]}" if len(rows) > 1 and last.verdict else text
 
 
 def _speed(row: StepResult, first: StepResult) -> float:

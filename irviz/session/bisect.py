@@ -195,7 +195,9 @@ def _bisect(
     every: bool,
     steps: _Steps,
 ) -> Bisection:
-    steps.expect(len(passes) + _fewest_checks(len(passes) + len(session.lineage())))
+    most = len(passes) + len(session.lineage())
+    fewest = min(most, 2 + max(most - 2, 0).bit_length())  # are checked if the last one fails
+    steps.expect(len(passes) + fewest)
     for one in passes:
         steps.begin(f"applying {as_transform(one).label}")
         session = session.apply(one)
@@ -274,11 +276,6 @@ def _largest_jump(checks: _Checks, first: int, steps: _Steps) -> int:
         checks.fails(at)
         errors[at] = checks.share(at) or 0.0
     return max(range(1, first + 1), key=lambda at: errors[at] - errors[at - 1])
-
-
-def _fewest_checks(stages: int) -> int:
-    """Return how many of this many stages are checked if the last one fails."""
-    return min(stages, 2 + max(stages - 2, 0).bit_length())
 
 
 @contextlib.contextmanager

@@ -129,7 +129,14 @@ def apply_transform(
     arguments.
     """
     if stage.files and transform.evaluates_code:
-        made = _apply_in_worker(stage.module, transform, seconds)
+        sent = transform.tried_as or transform
+        made = try_transform(stage.module, sent, keep=True, seconds=seconds)
+        if made.module is None and not made.error:
+            raise TransformError(
+                f"{transform.label} may run code of an opened file, which only another process may "
+                "do, and it cannot be sent there: apply it by its name in the catalog, to which "
+                "irviz.register_pass adds your own"
+            )
     else:
         made = TrialOutcome()
         if isolate and (tried := transform.tried_as) is not None:
@@ -152,18 +159,6 @@ def _made_from(stage: Stage, transform: Transform, new_id: str, made: TrialOutco
         files=stage.files,
         made_from=stage,
     )
-
-
-def _apply_in_worker(mod: ir.IRModule, transform: Transform, seconds: float) -> TrialOutcome:
-    """Apply a transform in the worker; raise TransformError if it cannot be sent there."""
-    outcome = try_transform(mod, transform.tried_as or transform, keep=True, seconds=seconds)
-    if outcome.module is None and not outcome.error:
-        raise TransformError(
-            f"{transform.label} may run code of an opened file, which only another process may do, "
-            "and it cannot be sent there: apply it by its name in the catalog, to which "
-            "irviz.register_pass adds your own"
-        )
-    return outcome
 
 
 def replay(steps: Sequence[Stage], on: Stage, first_id: int, *, isolate: bool) -> list[Stage]:

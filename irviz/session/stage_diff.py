@@ -196,9 +196,10 @@ def _compare_functions(
         one, two = fingerprints[0][pair[0]], fingerprints[1][pair[1]]
         if pair[0] in mine and pair[1] in theirs:
             diff = _relax_diff(stages, pair, pairs.partners)
+        elif one.kind == two.kind and one.body != two.body:
+            diff = _plain_diff(first, last, pair)
         else:
-            is_same_body = one.kind != two.kind or one.body == two.body
-            diff = _plain_diff(first, last, pair, is_same_body=is_same_body)
+            diff = FunctionDiff(*pair, ChangeKind.SAME)
         diff = replace(diff, by=pairs.pairs[pair])
         found.append(with_own_differences(diff, function_differences(pair, one, two)))
     return with_changed_callees(found)
@@ -246,14 +247,9 @@ def _relax_diff(
     )
 
 
-def _plain_diff(
-    before: Stage, after: Stage, pair: tuple[str, str], *, is_same_body: bool
-) -> FunctionDiff:
-    """Return the diff of a function that is not a Relax function on both sides."""
-    diff = FunctionDiff(*pair, ChangeKind.SAME)
-    if is_same_body:
-        return diff
-    diff = replace(diff, graphs=(_graph(before, pair[0]), _graph(after, pair[1])))
+def _plain_diff(before: Stage, after: Stage, pair: tuple[str, str]) -> FunctionDiff:
+    """Return the diff of a function of the same kind that is not a Relax function."""
+    graphs = _graph(before, pair[0]), _graph(after, pair[1])
     mine, theirs = nest_of(before, pair[0]), nest_of(after, pair[1])
     functions = before.module[pair[0]], after.module[pair[1]]
     own = [Difference(Aspect.LOOPS, "", "")] if mine or theirs else []
@@ -263,7 +259,14 @@ def _plain_diff(
         own += loops.parameters
     if loops is None or not loops.differs:
         own.append(_first_other_line(*functions))
-    return replace(diff, differences=tuple(own), loops=loops, nests=(mine, theirs))
+    return FunctionDiff(
+        *pair,
+        ChangeKind.SAME,
+        differences=tuple(own),
+        loops=loops,
+        graphs=graphs,
+        nests=(mine, theirs),
+    )
 
 
 def _first_other_line(before: ir.BaseFunc, after: ir.BaseFunc) -> Difference:
@@ -295,12 +298,6 @@ def _entries(mod: ir.IRModule) -> set[str]:
     return {
         name for name, one in functions.items() if "global_symbol" in dict(attributes(one.attrs))
     }
-
-
-@kept_by_stage
-def _fingerprints(stage: Stage, by_name: frozenset[str]) -> Mapping[str, FunctionFingerprint]:
-    names = relax_functions(stage.module).keys() - by_name
-    return function_fingerprints(stage.module, {name: graph_of(stage, name) for name in names})
 
 
 @kept_by_stage
@@ -438,13 +435,13 @@ _CALL_DEPTH = 3
 """How many calls deep callees are told apart by what they compute."""
 
 
-def function_fingerprints(
-    mod: ir.IRModule, graphs: Mapping[str, Graph]
-) -> dict[str, FunctionFingerprint]:
-    """Return the fingerprint of each function by its name, with the bodies of those in `graphs`."""
+@kept_by_stage
+def _fingerprints(stage: Stage, by_name: frozenset[str]) -> Mapping[str, FunctionFingerprint]:
+    """Return the fingerprint of each function by its name; those in `by_name` have no body."""
     found = {}
-    bodies = _body_hashes(graphs)
-    for gvar, function in mod.functions.items():
+    names = relax_functions(stage.module).keys() - by_name
+    bodies = _body_hashes({name: graph_of(stage, name) for name in names})
+    for gvar, function in stage.module.functions.items():
         name = str(gvar.name_hint)
         attrs = attributes(getattr(function, "attrs", None))
         symbol = dict(attrs).get(_SYMBOL)

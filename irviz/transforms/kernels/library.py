@@ -252,10 +252,6 @@ def _matmul_transposed(x: te.Tensor, w: te.Tensor) -> te.Tensor:
     return _te_matmul(x, w.shape[0], lambda k, i: w(i[-1], k))
 
 
-def _batch_matmul(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-    return _te_matmul(x, y.shape[-1], lambda k, i: y(*i[:-2], k, i[-1]))
-
-
 def _binary(name: str) -> tuple[Callable[..., te.Tensor], np.ufunc]:
     """Return TOPI's function and NumPy's of this name, of x and y."""
     compute = getattr(topi, name)
@@ -312,7 +308,7 @@ OPERATORS = (
     Operator(
         *("batch_matmul", "(...,m,k),(...,k,n)->(...,m,n)"),
         "Compute x @ y for each matrix of a batch.",
-        _batch_matmul,
+        lambda x, y: _te_matmul(x, y.shape[-1], lambda k, i: y(*i[:-2], k, i[-1])),
         np.matmul,
     ),
     Operator(

@@ -79,7 +79,12 @@ class StepOffer:
 
 def possible_steps(nest: LoopNest, chosen: Sequence[ScheduleAddress]) -> tuple[StepOffer, ...]:
     """Return the steps that take what is chosen, if one loop or block, with any other target."""
-    loops = list(_loops(nest))
+    addresses = schedule_addresses(nest)
+    loops = [
+        (node, address)
+        for node in walk(nest)
+        if isinstance(node, Loop) and isinstance(address := addresses.get(node.id), LoopAddress)
+    ]
     factors = _factors(loops, chosen)
     known = {name: primitive(name) for name in (*TRIED, *primitives()) if name not in FOR_CODE}
     return tuple(
@@ -141,14 +146,6 @@ Arguments = dict[str, object]
 
 
 _Loops = Sequence[tuple[Loop, LoopAddress]]
-
-
-def _loops(nest: LoopNest) -> Iterator[tuple[Loop, LoopAddress]]:
-    addresses = schedule_addresses(nest)
-    for node in walk(nest):
-        address = addresses.get(node.id)
-        if isinstance(node, Loop) and isinstance(address, LoopAddress):
-            yield node, address
 
 
 def _values(known: Primitive, factors: list[int | None]) -> Arguments:

@@ -76,12 +76,10 @@ class Rewrite(Transform):
 
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Return the rewritten module; raise NoFunctionError when it lacks the function."""
-        if self.function:
-            relax_function(mod, self.function)
-        rewrite = self._rewrite_function()
         chosen = relax_functions(mod)
         if self.function:
-            chosen = {self.function: chosen[self.function]}
+            chosen = {self.function: relax_function(mod, self.function)}
+        rewrite = self._rewrite_function()
         return with_functions(mod, {name: rewrite(one) for name, one in chosen.items()})
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:  # noqa: ARG002

@@ -282,19 +282,14 @@ class Candidate:
         return self.reason == _PENDING.reason
 
 
-def candidates(mod: ir.IRModule, function: str, node: NodeId) -> tuple[Candidate, ...]:
-    """Return the possible replacements of a node's callee, those that compute the same first.
-
-    Returns none for a node that is not a call_tir or call_dps_packed. Raises NoFunctionError when
-    the module has no Relax function of this name.
-    """
-    return [(), *iter_candidates(mod, function, node)][-1]
-
-
 def iter_candidates(
     mod: ir.IRModule, function: str, node: NodeId
 ) -> Iterator[tuple[Candidate, ...]]:
-    """Yield the candidates repeatedly: first matched by signature, then with more of them tried.
+    """Yield the possible replacements of a node's callee, those that compute the same first.
+
+    They are yielded repeatedly: first matched by signature, then with more of them tried; never for
+    a node that is not a call_tir or call_dps_packed. Raises NoFunctionError when the module has no
+    Relax function of this name.
 
     Candidates of a recent call are cached and yielded once, as long as the same functions exist:
     users stepping through stages return to the same call.

@@ -21,7 +21,6 @@ from irviz.transforms.kernels import candidates as candidates_module
 from irviz.transforms.kernels import library
 from irviz.transforms.kernels.candidates import (
     Equivalence,
-    candidates,
     compare_on_samples,
     iter_candidates,
 )
@@ -36,6 +35,11 @@ pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("only_irvizs_kernels")
 
 
 HERE = SampleSpec(parse_signature("(4,8)->(4,8)"))
+
+
+def candidates(mod, function, node):
+    """Return the replacements of a node's callee after all of them have been tried."""
+    return [(), *iter_candidates(mod, function, node)][-1]
 
 
 @I.ir_module

@@ -116,9 +116,7 @@ class Reading:
         return all(resolve_registered(name) is was for name, was in self._registered.items())
 
 
-@kept_by_stage
-def _read(stage: Stage, function: str) -> Reading:
-    return Reading(stage, function)
+_read = kept_by_stage(Reading)
 
 
 def reading_of(stage: Stage, function: str) -> Reading:

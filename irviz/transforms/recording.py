@@ -100,7 +100,10 @@ class Recording:
         A module that does not derive from an earlier one is labelled like the first.
         `constant_names` maps constants to their names at the start of the recording.
         """
-        return stages_of(self.steps, constant_names)
+        builder = _StageBuilder(constant_names)
+        for step in self.steps:
+            builder.begin(step)
+        return tuple(builder.stages)
 
     def __repr__(self) -> str:
         return f"<Recording: {self._summary()}>"
@@ -270,14 +273,6 @@ class RecordedPass(Transform):
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
         write_by_name(self.name, script, before, after, f"{self.label} was recorded")
-
-
-def stages_of(steps: Sequence[PassRun], constant_names: ConstantNames) -> tuple[Stage, ...]:
-    """Return a stage for each module that the passes made."""
-    builder = _StageBuilder(constant_names)
-    for step in steps:
-        builder.begin(step)
-    return tuple(builder.stages)
 
 
 class _StageBuilder:

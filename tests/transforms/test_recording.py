@@ -14,8 +14,7 @@ from irviz.errors import TransformError
 from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.export_python import PythonScript, UnwritableError
-from irviz.transforms.pass_log import PassRun
-from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes, stages_of
+from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes
 from irviz.transforms.stage import Stage, Transform, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.units import format_duration
@@ -376,6 +375,7 @@ def test_a_name_that_is_no_name_is_a_line_of_its_own_and_no_statement(name):
     assert "\n" not in transform.label
     with pytest.raises(TransformError, match="was recorded by its name alone"):
         transform(MyModule)
-    stages = stages_of((PassRun(name, MyModule, with_mark(MyModule, 1), 0.0, 0.001),), {})
+    marks = module_pass(name)(lambda mod: with_mark(mod, 1))
+    stages = recorded(lambda: marks(MyModule)).stages()
     script = to_script(StageTree(stages).lineage("1")).text()
     assert all(line.startswith("#") for line in script.splitlines() if "script" in line)

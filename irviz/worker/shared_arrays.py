@@ -67,22 +67,20 @@ def shared(arrays: Mapping[str, Any]) -> dict[str, Any]:
         for name, array in arrays.items()
         if isinstance(array, np.ndarray) and not array.dtype.hasobject and not _segment_of(array)
     }
-    offsets, size = dict[str, int](), 0
-    for name, array in new.items():
-        offsets[name] = size
-        size += aligned(array.nbytes)
+    size = sum(aligned(array.nbytes) for array in new.values())
     if not _CAN_SHARE or size < LEAST_BYTES:
         return dict(arrays)
     try:
         memory = _new_memory(size)
     except OSError:  # they are sent
         return dict(arrays)
-    found = dict(arrays)
+    found, offset = dict(arrays), 0
     for name, array in new.items():
-        copy = _array(memory, offsets[name], array.shape, array.dtype)
+        copy = _array(memory, offset, array.shape, array.dtype)
         copy[...] = array
         copy.flags.writeable = False
         found[name] = copy
+        offset += aligned(array.nbytes)
     return found
 
 

@@ -22,7 +22,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
 import cloudpickle
 
@@ -312,13 +312,8 @@ class WorkerTraceback(Exception):  # noqa: N818 - only ever the cause of an erro
     """The traceback of an exception in the worker, as text."""
 
 
-class _Request(NamedTuple):
-    """A pickled call, if a spare process can serve it, and the type and future of its result."""
-
-    call: bytes
-    is_run: bool
-    kind: Any
-    future: Future[Any]
+_Request = tuple[Future[Any], Callable[[], Any]]
+"""A future, and what returns its result."""
 
 
 class WorkerHandle:
@@ -357,7 +352,8 @@ class WorkerHandle:
         """
         future: Future[Any] = Future()
         kind = answer_type(function) if answer is None else answer
-        self._requests.put(_Request(cloudpickle.dumps((function, arguments)), is_run, kind, future))
+        call = cloudpickle.dumps((function, arguments))
+        self._requests.put((future, partial(self._answer, call, kind, is_run=is_run)))
         return future
 
     def end(self) -> None:
@@ -372,21 +368,22 @@ class WorkerHandle:
     def _serve_requests(self) -> None:
         # which are closed in the end
         with contextlib.suppress(OSError), self._started.answers, self._started.requests:
-            for request in iter(self._requests.get, None):
+            for future, answer in iter(self._requests.get, None):
                 try:
-                    request.future.set_result(self._answer(request))
+                    future.set_result(answer())
                 except Exception as failure:  # noqa: PERF203 - each request has its own
-                    request.future.set_exception(failure)
+                    future.set_exception(failure)
 
-    def _answer(self, request: _Request) -> Any:
+    def _answer(self, call: bytes, kind: Any, *, is_run: bool) -> Any:
+        """Return the result of a pickled call, as this type."""
         with answer_place() as place:
             try:
-                packed = self._exchange(request, place)
+                packed = self._exchange(call, place, is_run=is_run)
             except ValueError as failure:
                 raise UnreadableAnswerError(str(failure)) from None
             except Exception:  # a pipe that is closed or cut off
                 raise EndedError from None
-            value, failed = unpack_answer(packed, place, request.kind)
+            value, failed = unpack_answer(packed, place, kind)
         if failed is not None:
             raised = exception(failed)
             # where code of the user's failed helps; of a file that is refused, the message says all
@@ -394,11 +391,11 @@ class WorkerHandle:
             raise raised from (None if is_plain else WorkerTraceback(failed.text))
         return value
 
-    def _exchange(self, request: _Request, place: Place | None) -> bytes:
+    def _exchange(self, call: bytes, place: Place | None, *, is_run: bool) -> bytes:
         """Send a request and receive the packed answer; raise ValueError for a malformed one."""
         requests, answers = self._started.requests, self._started.answers
         self.doing = ""
-        pickle.dump((request.is_run, request.call, place), requests)
+        pickle.dump((is_run, call, place), requests)
         requests.flush()
         while True:
             kind, content = receive_frame(answers)

@@ -196,7 +196,7 @@ def _bisect(
     steps: _Steps,
 ) -> Bisection:
     most = len(passes) + len(session.lineage())
-    fewest = min(most, 2 + max(most - 2, 0).bit_length())  # are checked if the last one fails
+    fewest = min(most, 2 + max(most - 2, 0).bit_length())  # if the last one fails
     steps.expect(len(passes) + fewest)
     for one in passes:
         steps.begin(f"applying {as_transform(one).label}")

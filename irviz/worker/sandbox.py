@@ -198,7 +198,9 @@ def default_memory_limit(container: Path = CONTAINER) -> int | None:
 
 def free_memory(container: Path = CONTAINER) -> int | None:
     """Return the free memory in bytes, or that of a limited container; None if unknown."""
-    free = [size for size in (_free_in_system(), _free_in_container(container)) if size is not None]
+    kilobytes = _numbers(Path("/proc/meminfo")).get("MemAvailable:")
+    in_system = None if kilobytes is None else kilobytes * 1024
+    free = [size for size in (in_system, _free_in_container(container)) if size is not None]
     return min(free, default=None)
 
 
@@ -224,11 +226,6 @@ def limited_memory(nbytes: int | None) -> Iterator[None]:
     finally:
         with contextlib.suppress(ValueError):  # the limit of a confined process is final
             resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def _free_in_system() -> int | None:
-    kilobytes = _numbers(Path("/proc/meminfo")).get("MemAvailable:")
-    return None if kilobytes is None else kilobytes * 1024
 
 
 def _free_in_container(folder: Path) -> int | None:

@@ -258,4 +258,10 @@ def test_a_theme_that_is_chosen_holds_whatever_that_of_the_system_and_in_other_p
     expect(viewer.root).to_have_attribute("data-theme", "light")
     page.emulate_media(color_scheme="dark")
     expect(viewer.root).to_have_attribute("data-theme", "dark")
+    second = context.new_page()  # of the same explorer
+    second.emulate_media(color_scheme="light")
+    second.goto(url)
+    expect(viewer_of(second).root).to_have_attribute("data-theme", "light")
+    viewer_of(second).zoom.wait_for()
+    expect(viewer.root).to_have_attribute("data-theme", "dark")
     context.close()

@@ -380,10 +380,10 @@ def test_what_is_not_there_is_an_error(session, tmp_path):
 
 
 def test_a_diff_shows_itself_in_a_notebook(session):
-    shown = session.diff("3", "4")._repr_mimebundle_()
+    shown = session.diff("1", "4")._repr_mimebundle_()
     assert shown["image/svg+xml"].startswith("<svg")
-    assert shown["text/plain"].startswith("--- 3 AnnotateTIROpPattern")
-    beside = session.diff("3", "4").figure()
+    assert shown["text/plain"].startswith("--- 1 LegalizeOps")
+    beside = session.diff("1", "4").figure()
     width = float(re.search(r' width="([\d.]+)"', shown["image/svg+xml"])[1])
     assert beside.width > 1100 > width  # which an output of a notebook would cut off
     assert "image/svg+xml" not in session.diff("3", "3")._repr_mimebundle_()

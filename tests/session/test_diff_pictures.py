@@ -382,7 +382,7 @@ def test_what_is_not_there_is_an_error(session, tmp_path):
 def test_a_diff_shows_itself_in_a_notebook(session):
     shown = session.diff("1", "4")._repr_mimebundle_()
     assert shown["image/svg+xml"].startswith("<svg")
-    assert shown["text/plain"].startswith("--- 1 LegalizeOps")
+    assert shown["text/plain"].startswith("--- 1 BindParams")
     beside = session.diff("1", "4").figure()
     width = float(re.search(r' width="([\d.]+)"', shown["image/svg+xml"])[1])
     assert beside.width > 1100 > width  # which an output of a notebook would cut off

@@ -1,7 +1,9 @@
 """Measure what a reader waits for in the viewer: a click, a hover, a stage, a comparison, a pan.
 
 In Chromium, on the page of `irviz open`, from the event until the picture with its answer is
-painted: the first time, and the 95th percentile of 49 more. `python bench/viewer.py [bindings]`.
+painted: the first time, and the 95th percentile of 49 more. `python bench/viewer.py [bindings]`,
+or `python bench/viewer.py recording.irviz` for each stage of a recording and its comparison with
+the stage before, each for the first time.
 """
 
 from __future__ import annotations
@@ -99,6 +101,37 @@ def main(bindings: int) -> None:
     end()
 
 
+def of_recording(path: str) -> None:
+    """Print the times of the stages that have a picture, and of the comparisons with each."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    heading()
+    stages, comparisons = [], []
+    with sync_playwright() as playwright, served(path) as (_, url):
+        browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+        page = _opened(browser.new_page(viewport={"width": 1440, "height": 900}), url)
+        rows = page.get_by_role("treeitem").filter(has=page.locator(".irviz-stage-id"))
+        for stage in range(1, rows.count()):
+            act = _pressed('{key: "ArrowRight", altKey: true, bubbles: true}')
+            shown = f'drawn(".irviz-caption b")?.textContent.trim().startsWith("{stage} ")'
+            took = _timed(page, act, f'{shown} || drawn(".irviz-function-table")')
+            if not page.locator(".irviz-canvas svg.irviz .node").count():
+                break  # the stages after it lack the function
+            stages.append(took)
+            both = 'document.querySelectorAll(".irviz-caption").length === {}'
+            act = _pressed('{key: "d", bubbles: true}')
+            comparisons.append(_timed(page, act, both.format(2)))
+            _timed(page, act, both.format(1))
+        browser.close()
+    for what, times in (("a stage", stages), ("compare", comparisons)):
+        against(f"{Path(path).stem}: {what}, {len(times)} of them", sorted(times), "ms")
+        against(f"{Path(path).stem}: … the longest", [max(times)], "ms", 0.3)
+    end()
+
+
+def _pressed(event: str) -> str:
+    return f'drawn(".irviz-canvas").dispatchEvent(new KeyboardEvent("keydown", {event}))'
+
+
 def _of_second_commands(path: Path, bindings: int) -> None:
     """Measure from a command, while another irviz runs, until its page has opened the file."""
     path.write_text(tvm.ir.save_json(_layers(bindings // 3)))
@@ -146,15 +179,14 @@ def _of_nodes(page: Page, name: str, nodes: list[str]) -> None:
 
 def _of_stages(page: Page, name: str, bar: float) -> None:
     stages, comparisons = [], []
-    key = 'drawn(".irviz-canvas").dispatchEvent(new KeyboardEvent("keydown", {})'
     for turn in range(_TIMES):
         stage, arrow = (("0", "ArrowLeft"), ("1", "ArrowRight"))[turn % 2]
-        act = key.format(f'{{key: "{arrow}", altKey: true, bubbles: true}}') + ")"
+        act = _pressed(f'{{key: "{arrow}", altKey: true, bubbles: true}}')
         shown = f'drawn(".irviz-caption b").textContent.trim().startsWith("{stage} ")'
         stages.append(_timed(page, act, shown))
     _tell(name, "another stage", stages, bar)
     for turn in range(_TIMES):
-        act = key.format('{key: "d", bubbles: true}') + ")"
+        act = _pressed('{key: "d", bubbles: true}')
         shown = f'document.querySelectorAll(".irviz-caption").length === {2 - turn % 2}'
         comparisons.append(_timed(page, act, shown))
     _tell(name, "compare", comparisons[::2], bar)
@@ -225,4 +257,5 @@ def _chain(count: int) -> tvm.IRModule:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    given = sys.argv[1] if len(sys.argv) > 1 else "2000"
+    of_recording(given) if given.endswith(".irviz") else main(int(given))

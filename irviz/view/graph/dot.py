@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import product
 from types import MappingProxyType
 
@@ -124,7 +124,7 @@ def to_dot(graph: Graph, given: LayoutInput, rank_gap: str = "", is_strict: bool
     fill(source, None)
     for index, (first, second) in enumerate(_consecutive_effects(graph)):
         source.edge(names[first], names[second], id=f"o{index}", style="invis")
-    _add_edges(source, graph, given, f":{inlet}", waypoints)
+    _add_edges(source, graph, given, [f"a{cell}:{inlet}" for cell in entering.cells], waypoints)
     if OUTPUT in given.sizes:
         source.node(OUTPUT, **_inches(given.sizes[OUTPUT]))
     for name, start, end, _ in given.edges[len(graph.edges) :]:
@@ -138,14 +138,13 @@ def _add_edges(
     source: graphviz.Digraph,
     graph: Graph,
     given: LayoutInput,
-    side: str,
+    ports: Sequence[str],
     waypoints: Mapping[str, tuple[int, NodeId]],
 ) -> None:
-    """Add the edges, which enter their targets at this side, those with a waypoint in two parts."""
+    """Add the edges, which enter their targets at these ports, with a waypoint in two parts."""
     names = _names(graph)
-    for edge, cell, (name, start, end, _) in zip(
-        graph.edges, entries(graph).cells, given.edges, strict=False
-    ):
+    own = given.edges[: len(graph.edges)]
+    for edge, port, (name, start, end, _) in zip(graph.edges, ports, own, strict=True):
         if edge.is_carried:  # it leads back, around its ends: irviz routes it
             continue
         if name in waypoints:
@@ -153,7 +152,7 @@ def _add_edges(
             source.edge(start, point, id=name, arrowhead="none", weight=_STRAIGHT)
             source.edge(point, names[beside], id=point, minlen="0", weight=_STRAIGHT, style="invis")
             start = f"{point}:c"
-        source.edge(start, f"{end}:a{cell}{side}", id=name, **_weight(graph, edge))
+        source.edge(start, f"{end}:{port}", id=name, **_weight(graph, edge))
 
 
 def _weight(graph: Graph, edge: Edge) -> dict[str, str]:
@@ -180,13 +179,15 @@ def _waypoints(graph: Graph, clusters: Set[int | None]) -> dict[str, tuple[int, 
     inside = {(edge.target, region) for edge in ahead for region in around[edge.source]}
     found = {}
     for index, (source, target, *_) in enumerate(graph.edges):
+        if graph[source].is_input or graph.edges[index].is_carried:
+            continue
         entered = [one for one in around[target] if one in clusters and one not in around[source]]
         region = next((one for one in entered if (target, one) in inside), None)
-        if region is None or graph[source].is_input or graph.edges[index].is_carried:
+        if region is None or graph.regions[region].kind in DIFF_REGIONS:
             continue
         users = (edge.target for edge in graph.leaving[source] if not edge.is_carried)
         first = (n for n in users if region in around[n] and (n, region) not in inside)
-        if graph.regions[region].kind not in DIFF_REGIONS and (beside := next(first, None)):
+        if beside := next(first, None):
             found[f"e{index}"] = region, beside
     return found
 

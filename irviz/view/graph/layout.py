@@ -361,9 +361,8 @@ def _free_lanes(
     room = abs(every - lines).min(1, initial=math.inf)
     is_free = room >= _BESIDE / 2
     is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
-    around = [one for one in frames if one.left < min(ends) and max(ends) < one.right]
-    around = [one for one in around if one.top < top and bottom < one.bottom]
-    left, right = (np.array([one[side] for one in around]) for side in (0, 2))
+    way = Rect(min(ends), top, max(ends), bottom)
+    left, right = np.array([one[::2] for one in frames if one.contains(way)]).reshape(-1, 2).T
     is_outside = ((every < left) | (right < every)).any(1)
     best = np.argsort(2 * is_outside + (room < _BESIDE), kind="stable")
     return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
@@ -501,12 +500,10 @@ def read_layout(answer: str) -> Layout:
         elif "pos" in item and item.get("shape") != WAYPOINT:
             x, y = _numbers(item["pos"], 2)
             nodes[item["name"]] = (x, height - y)
-    routes: dict[str, Route] = {}
     # those that lead to a waypoint first
-    for edge in sorted(placed.get("edges", ()), key=lambda one: "arrowhead" not in one):
-        if (part := _route(edge.get("pos"), height)) is not None:
-            before = routes[edge["id"]].points[:-1] if edge["id"] in routes else ()
-            routes[edge["id"]] = Route((*before, *part.points), part.tip)
+    edges = sorted(placed.get("edges", ()), key=lambda one: "arrowhead" not in one)
+    parts = grouped((edge["id"], _route(edge.get("pos"), height)) for edge in edges)
+    routes = {name: way for name, ways in parts.items() if (way := _joined(ways)) is not None}
     return Layout(width, height, nodes, frames, routes)
 
 
@@ -515,6 +512,17 @@ def _frame(item: Mapping[str, str], height: float) -> ClusterFrame:
     left, bottom, right, top = _numbers(item["bb"], 4)
     x, y = _numbers(item["lp"], 2) if "lp" in item else ((left + right) / 2, top)
     return ClusterFrame(Rect(left, height - top, right, height - bottom), (x, height - y))
+
+
+def _joined(parts: Sequence[Route | None]) -> Route | None:
+    """Return the route of an edge with these parts, None if one of them has none."""
+    found = [one for one in parts if one is not None]
+    if len(found) < len(parts):
+        return None
+    points: tuple[Point, ...] = ()
+    for one in found:
+        points = (*points[:-1], *one.points)
+    return Route(points, found[-1].tip)
 
 
 def _route(text: object, height: float) -> Route | None:
@@ -616,8 +624,12 @@ def _way_back(
         for far in _ASIDE
         for x in (box.left - far, box.right + far)
     }
-    detours = ((abs(x - leaving[0]) + abs(x - entering[0]) + 3 * near, -x) for x, near in sides)
-    nearest = [-x for _, x in sorted((round(detour, 3), x) for detour, x in detours)]
+
+    def detour(side: tuple[float, float]) -> tuple[float, float]:
+        x, nearer = side
+        return round(abs(x - leaving[0]) + abs(x - entering[0]) + 3 * nearer, 3), -x
+
+    nearest = [x for x, _ in sorted(sides, key=detour)]
     return _best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
 
 

@@ -557,6 +557,8 @@ class SceneGeometry:
         frame, title = self.frames[index], cluster_title(self.graph, index)
         region = self.graph.regions[index]
         left, baseline = frame.rect.left + _TITLE_INSET, frame.label[1] + 4
+        if not title:
+            return title, (left, baseline)
         rect = cluster_title_rect(title, (left, baseline))
         near = self._passing(rect.centre[1], rect.height / 2)
         if region.id:

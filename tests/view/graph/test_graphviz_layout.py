@@ -127,6 +127,21 @@ def answer(*edges, size="0,0,100,50", objects=()):
     return json.dumps({"bb": size, "objects": list(objects), "edges": drawn})
 
 
+@pytest.mark.parametrize("lost", [None, 0, 1])
+def test_an_edge_in_two_parts_is_one_route_and_has_none_if_a_part_has_none(lost):
+    ways = [CURVE, "e,4,85 4,40 4,50 4,60 4,78"]
+    if lost is not None:
+        ways[lost] = None
+    placed = json.loads(answer(*ways, size="0,0,100,100"))
+    first, second = placed["edges"]
+    placed["edges"] = [second | {"id": "e0"}, first | {"arrowhead": "none"}]
+    routes = read_layout(json.dumps(placed)).routes
+    assert routes.keys() == ({"e0"} if lost is None else set())
+    for one in routes.values():
+        assert [y for _, y in one.points] == [90, 80, 70, 60, 50, 40, 22]
+        assert one.tip == (4, 15)
+
+
 @pytest.mark.parametrize(
     "pos",
     [

@@ -71,6 +71,10 @@ class LimitError(IrvizError, RuntimeError):
     """An operation on an opened file would take too much time or memory."""
 
 
+class PrintError(IrvizError, ValueError):
+    """TVM cannot print a module or function as TVMScript; the message is TVM's reason."""
+
+
 class NumPyError(IrvizError, ValueError):
     """A function uses a construct that NumPy lacks; the message gives its line.
 

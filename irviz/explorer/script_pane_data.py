@@ -96,8 +96,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
     """Return the script of a stage, or the reason why it cannot be printed."""
     script = printed(stage)
     if isinstance(script, Exception):
-        why = str(script) or type(script).__name__
-        words = f"# TVM does not print this module: {why}".replace("\n", "\n# ")
+        words = f"# {script}".replace("\n", "\n# ")
         script, has_numpy = tvmscript_lines.Script(words, {}, {}), False
     return {
         "stage": stage.id,

@@ -101,8 +101,7 @@ def node_source(state: State) -> str:
     found = attempted("the text", lambda: _node_source(state), stage)
     if not isinstance(found, Exception):
         return found
-    words = Markup('<p role="alert" class="irviz-error">TVM does not print this: {}</p>')
-    return words.format(str(found) or type(found).__name__)
+    return Markup('<p role="alert" class="irviz-error">{}</p>').format(str(found))
 
 
 def _node_source(state: State) -> str:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import tvm_ffi
 from tvm import ir, s_tir, tirx
 
+from irviz.errors import PrintError
 from irviz.ir.tvmscript import marked_lines
 from irviz.ir.type_and_expression_labels import dim_label
 
@@ -112,7 +113,7 @@ def _marked_lines(
         statements[stmt] = None
     try:
         return list(marked_lines(printed, statements, syntax_sugar=syntax_sugar))
-    except (ValueError, RuntimeError):
+    except PrintError:
         return []
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import ir, relax, tirx
 
+from irviz.errors import PrintError, memory_errors
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions, with_functions
 from irviz.ir.node_ids import NodeIds, definitions, identify
@@ -138,8 +139,18 @@ def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
 
     Python 3.12 lets TVM write sizes as type parameters, `def main[n](...)`, which older Pythons
     cannot parse, and which would make saved files depend on the Python that wrote them.
+
+    Raises PrintError for a module or function that TVM cannot print.
     """
-    return str(printed.script(extra_config={"script.use_pep695": False}, **options))
+    try:
+        with memory_errors():
+            return str(printed.script(extra_config={"script.use_pep695": False}, **options))
+    except MemoryError:
+        raise
+    except Exception as failure:  # TVM's C++ code raises exceptions of any class
+        reason = str(failure) or type(failure).__name__
+        what = "module" if isinstance(printed, ir.IRModule) else "function"
+        raise PrintError(f"TVM does not print this {what}: {reason}") from failure
 
 
 # --- The TVMScript of a module cut into functions ------------------------------------------------

@@ -170,7 +170,7 @@ def test_modules_that_tvm_does_not_print_are_shown(constructs: Any, name: str) -
     node = next(iter(shown["scene"]["current"]["nodes"]))
     shown = viewer_data(reduce(state, Select(node)))
     assert shown["selection"]["node"] == node
-    assert "TVM does not print this: " in shown["details"]["code"]
+    assert "TVM does not print this module: " in shown["details"]["code"]
 
 
 def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(
@@ -183,5 +183,5 @@ def test_a_module_that_tvm_cannot_print_says_so_and_is_drawn(
     assert (script["functions"], script["lines"]) == ([], {})
     assert 'class="node' in page.canvas.svg
     page.select("lv0")
-    assert "TVM does not print this: no such &lt;node&gt;" in page.code
+    assert "TVM does not print this module: no such &lt;node&gt;" in page.code
     assert page.message == ""

@@ -1,13 +1,18 @@
 """Modules that were not made for irviz can be read, printed and drawn."""
 
+import json
+
 import numpy as np
 import pytest
+import tvm
 from tvm import relax
 from tvm.relax.frontend import nn
 from tvm.relax.testing import attention, matmul
 from tvm.relax.testing import nn as testing_nn
 
 import irviz
+from irviz.course.mlp import MyModule
+from irviz.errors import PrintError
 from irviz.ir.module_functions import relax_functions
 from irviz.model.diff.aligned_stage_graphs import side_graphs
 from irviz.model.diff.union_graph import union_graph
@@ -221,3 +226,18 @@ def test_the_weights_of_a_call_are_arguments_once_it_is_expanded():
     inside = session.view(state=ViewState(choices.open(call.id)))
     assert not inside.graph[call.id].weights
     assert len(inside.graph.nodes) > len(view.graph.nodes) + len(call.weights)
+
+
+def test_a_function_that_tvm_cannot_print_is_drawn_and_compared():
+    tree = json.loads(tvm.ir.save_json(MyModule))
+    nodes = tree["nodes"]
+    variables = [node["data"] for node in nodes if node["type"] == "ir.Var"]
+    data = next(one for one in variables if nodes[one["ty"]]["type"] == "tirx.BufferType")
+    data["ty"] = next(i for i, node in enumerate(nodes) if node["type"] == "ir.PrimType")
+    module = tvm.ir.load_json(json.dumps(tree))
+    session = Session(module, function="relu0")
+    with pytest.raises(PrintError, match="TVM does not print this module: Cannot treat"):
+        session.script()
+    assert '"node' in session.draw().svg
+    difference = irviz.diff(MyModule, module, function="relu0")
+    assert "buffer X: shape: (1, n) → none" in str(difference)

@@ -16,7 +16,8 @@ from irviz.view import svg_primitives as svg
 from irviz.view.figure import Figure
 from irviz.view.graph.change_marks import SideChanges, draw_marks, reserved_width
 from irviz.view.graph.dot import layout_input, to_dot
-from irviz.view.graph.layout import LAYOUT_SECONDS, Layout, Routing, lay_out
+from irviz.view.graph.edge_routes import Routing
+from irviz.view.graph.layout import LAYOUT_SECONDS, Layout, lay_out
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
@@ -45,6 +46,7 @@ from irviz.view.theme import Theme, get_theme
 
 MARGIN = 16.0
 _DIMMED_OPACITY = "0.45"
+_FORK_RADIUS = 2.2
 
 
 def draw_scene(
@@ -64,6 +66,7 @@ def draw_scene(
         beside = {one: reserved_width(mark) for one, mark in marks if one not in changes.contents}
     for index, frame in scene.frames.items():
         draw_cluster(picture, frame, graph.regions[index], theme)
+    forks = scene.forks()
     for number, (edge, route) in enumerate(scene.edges):
         change = (
             ("" if edge.source in pale else None) if changes is None else changes.edges.get(number)
@@ -71,6 +74,8 @@ def draw_scene(
         colours = replace(theme, line=theme.changes[change]) if change else theme
         is_removed = change == "removed"
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
+        for x, y in forks.get(number, ()):
+            add(group, "circle", "fork", cx=x, cy=y, r=_FORK_RADIUS, fill=colours.line)
         _dim(group, is_pale=change == "")
     _draw_nodes(picture, graph, scene, theme, overlay, pale, beside)
     for index in scene.frames:  # above the edges that cross the titles
@@ -437,6 +442,7 @@ def place_graph(
     if is_strict:
         routing.go_around_boxes()
     routing.use_lanes(_fused(graph))
+    routing.spread()
     routing.straighten()
     return PlacedGraph(graph, direction, dot, routing.layout())
 

@@ -10,15 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from irviz.model.graph.graph import grouped
-from irviz.view.graph.layout import (
-    NODE_GAP,
-    ROW_GAP,
-    ClusterFrame,
-    Layout,
-    LayoutInput,
-    Route,
-    route,
-)
+from irviz.view.graph.edge_routes import NODE_GAP, ROW_GAP, route
+from irviz.view.graph.layout import ClusterFrame, Layout, LayoutInput, Route
 from irviz.view.svg_primitives import Point, Rect, Size
 
 FRAME_MARGIN = 12.0

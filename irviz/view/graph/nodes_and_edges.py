@@ -21,11 +21,13 @@ from irviz.model.graph.graph import (
     NodeKind,
     Region,
     RegionKind,
+    grouped,
     lone_calls,
 )
 from irviz.units import beginning, short_floats
 from irviz.view import svg_primitives as svg
 from irviz.view.graph import node_labels
+from irviz.view.graph.edge_routes import forks
 from irviz.view.graph.layout import ClusterFrame, Layout, Route
 from irviz.view.graph.overlay import TOGGLE_RADIUS, Overlay, flag_rect, tint
 from irviz.view.svg_primitives import Point, Rect, Size
@@ -349,9 +351,11 @@ def draw_edge(
     start, *rest = route.points
     line = {"d": svg.path("M", *start, "C", *chain.from_iterable(rest)), "fill": "none"}
     dashes = {"stroke_dasharray": "6 3"} if is_dashed else {}
-    if edge.is_carried or edge.is_other:
-        dashes = {"stroke_dasharray": "2 3" if edge.is_carried else "7 4"}
+    if edge.is_other:
+        dashes = {"stroke_dasharray": "7 4"}
     width = 4.2 if edge.is_write else 1.2
+    if edge.is_carried:  # round dots: short dashes make a loop look like a frame
+        dashes, width = {"stroke_dasharray": "0 4.5", "stroke_linecap": "round"}, 1.6
     svg.add(group, "path", **line, stroke=theme.line, stroke_width=width, **dashes)
     if edge.is_write:  # a double line
         svg.add(
@@ -549,10 +553,19 @@ class SceneGeometry:
         x, y = points_along(passing, _POINT_DISTANCE).T
         return list[float](x[abs(y - height) < near].tolist())
 
+    def forks(self) -> dict[int, list[Point]]:
+        """Return where straight edges from one node part, by the number of one of them."""
+        found: dict[int, list[Point]] = {}
+        numbered = enumerate(self.edges)
+        for same in grouped((edge.source, (n, route)) for n, (edge, route) in numbered).values():
+            numbers, routes = zip(*same, strict=True)
+            found |= {numbers[at]: points for at, points in forks(routes).items()}
+        return found
+
     def title(self, index: int) -> tuple[str, Point]:
         """Return the title of a cluster, and where it begins: where edges leave room for all of it.
 
-        This is at the left, where there is such room. A layer's title is cut if there is none.
+        This is as far left as there is such room. A layer's title is cut to the widest room else.
         """
         frame, title = self.frames[index], cluster_title(self.graph, index)
         region = self.graph.regions[index]
@@ -565,16 +578,16 @@ class SceneGeometry:
             button = self.toggles[region.id][0]
             near += [button - TOGGLE_RADIUS, button + TOGGLE_RADIUS]
         passing = sorted(x for x in near if left < x < frame.rect.right)
-        if not passing or passing[0] > rect.right + _BESIDE_TITLE:
-            return title, (left, baseline)
-        beyond = [x + _BESIDE_TITLE for x in passing]
-        ends = [x - _BESIDE_TITLE for x in passing[1:]] + [frame.rect.right - _BESIDE_TITLE]
-        room = (x for x, end in zip(beyond, ends, strict=True) if end - x >= rect.width)
-        if (start := next(room, None)) is not None:
-            return title, (start, baseline)
-        fitting = math.floor(len(title) * (passing[0] - _BESIDE_TITLE - left) / rect.width)
+        starts = [left, *(x + _BESIDE_TITLE for x in passing)]
+        ends = [x - _BESIDE_TITLE for x in (*passing, frame.rect.right)]
+        rooms = [end - start for start, end in zip(starts, ends, strict=True)]
+        enough = (at for at, room in enumerate(rooms) if room >= rect.width)
+        if (at := next(enough, None)) is not None:
+            return title, (starts[at], baseline)
+        at = rooms.index(max(rooms))
+        fitting = math.floor(len(title) * rooms[at] / rect.width)
         if region.kind is RegionKind.LAYER and _LEAST_TITLE <= fitting < len(title):
-            title = beginning(title, fitting)
+            return beginning(title, fitting), (starts[at], baseline)
         return title, (left, baseline)
 
     def outlet(self, node_id: NodeId) -> Point:

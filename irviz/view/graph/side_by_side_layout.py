@@ -16,8 +16,9 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
 from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
+from irviz.view.graph.edge_routes import Routing
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
-from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route, Routing
+from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
 from irviz.view.graph.nodes_and_edges import (
     VALUE_HEIGHT,

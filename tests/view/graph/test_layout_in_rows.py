@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.view.graph import layout as module
+from irviz.view.graph import edge_routes as module
 from irviz.view.graph.dot import FLOWS
-from irviz.view.graph.layout import Layout, LayoutInput, Routing
+from irviz.view.graph.edge_routes import Routing
+from irviz.view.graph.layout import Layout, LayoutInput
 from irviz.view.graph.layout_in_rows import layered_layout
 from irviz.view.graph.nodes_and_edges import points_along
 

@@ -1,0 +1,655 @@
+"""Routes of edges: around boxes, straight where they can be, and apart from one another."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, pairwise, product
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.model.graph.graph import grouped
+from irviz.view.graph.layout import ClusterFrame, Layout, LayoutInput, Route
+from irviz.view.svg_primitives import Point, Rect
+
+Way = TypeVar("Way")
+Points = NDArray[np.float64]
+"""An array with a row of two for each point, or a row of four for each rectangle."""
+
+
+class _Room(NamedTuple):
+    """The room that a straight way needs, and where it is looked for.
+
+    Attributes:
+        apart: The distance in px between routes that lead aside one below the other.
+        rows: How much nearer to its target a route may lead aside, or further from it.
+        steps: Into how many steps the way between its ends is divided.
+        from_frames: The distance of a part that leads aside from the sides of frames.
+        leaves_frames: Whether it may cross frames around neither of its ends.
+    """
+
+    apart: float
+    rows: Sequence[float]
+    steps: int
+    from_frames: float
+    leaves_frames: bool = False
+
+
+class Routing:
+    """The routes of a layout, which each method improves where it can.
+
+    Edges without a route get one, which may cross nodes, and so do those whose route starts at the
+    side of a node where its operands enter: Graphviz exchanges the sides of some edges between
+    nodes of one rank.
+    """
+
+    def __init__(self, layout: Layout, given: LayoutInput) -> None:
+        self._layout, self._given = layout, given
+        self._edges, self._flow = given.edges, given.flow
+        self._place()
+        self.routes: dict[str, Route] = {}
+        for name, source, target, entry in given.edges:
+            known, (_, y) = layout.routes.get(name), layout.nodes[source]
+            if known is None or (known.points[0][1] - y) * given.flow < 0:
+                known = self._route(source, target, entry)
+            self.routes[name] = known
+
+    def _place(self) -> None:
+        nodes, sizes = self._layout.nodes, self._given.sizes
+        self._rects = {name: Rect.around(centre, sizes[name]) for name, centre in nodes.items()}
+        self._boxes = np.array([*self._rects.values()]).reshape(-1, 4)
+
+    def layout(self) -> Layout:
+        """Return the layout with the routes as they are now."""
+        return replace(self._layout, routes=self.routes)
+
+    def uncross(self) -> None:
+        """Make routes to a node almost straight where they cross less often for that.
+
+        Graphviz bends each route by itself, so two may cross although their ends are in one order.
+        """
+        entering = grouped(
+            (target, (name, source, entry)) for name, source, target, entry in self._edges
+        )
+        curves = {name: (one, _sampled(one)) for name, one in self.routes.items()}
+
+        @cache
+        def free_direct(source: str, target: str, entry: float) -> list[tuple[Route, Points]]:
+            one = self._direct(source, target, entry)
+            return [(one, _sampled(one))] if self._is_free(one) else []
+
+        def crossings(both: Sequence[tuple[Route, Points]]) -> int:
+            (_, first), (_, second) = both
+            return _crossings(first, second)
+
+        for target, siblings in entering.items():
+            for pair in combinations(siblings, 2):
+                if crossings([curves[name] for name, _, _ in pair]):
+                    choices = (
+                        [curves[name], *free_direct(source, target, entry)]
+                        for name, source, entry in pair
+                    )
+                    best = min(product(*choices), key=crossings)
+                    curves.update(zip((name for name, _, _ in pair), best, strict=True))
+        self.routes = {name: one for name, (one, _) in curves.items()}
+
+    def keep_in_frames(self) -> None:
+        """Move each route into the smallest frame around both ends, if it meets no box there.
+
+        Graphviz lets routes bulge out of frames at their sides.
+        """
+        frames = sorted((one.rect for one in self._layout.frames.values()), key=lambda r: r.width)
+        for name, *ends, _ in self._edges:
+            known, rects = self.routes[name], [self._rects[end] for end in ends]
+            if frame := next((one for one in frames if all(map(one.contains, rects))), None):
+                x = _sampled(known)[:, 0]
+                if x.min() < frame.left or x.max() > frame.right:
+                    least, most = frame.left + _BEND, frame.right - _BEND
+                    points = ((min(max(x, least), most), y) for x, y in known.points)
+                    self._try(name, Route(tuple(points), known.tip))
+
+    def go_around_boxes(self) -> None:
+        """Lead routes that run through a box around all boxes, where there is a way.
+
+        Graphviz draws such routes where ranks are those of the whole graph and not of each frame.
+        """
+        for name, source, target, entry in self._edges:
+            if not self._is_free(self.routes[name]):
+                self._try(name, self._route(source, target, entry, is_direct=False))
+
+    def use_lanes(self, fixed: Collection[str] = frozenset()) -> None:
+        """Let routes beside several boxes, and those that lead aside, run straight there.
+
+        Graphviz draws them as waves. A route stays as it is where a straight one would meet a box,
+        many more routes, or a straight route from another node, and at the nodes that are `fixed`.
+        Where there is little room it may lie close to others, until `spread` moves them apart.
+        """
+        flow, routes = self._flow, self.routes
+        boxes, frames = [*self._rects.values()], [*self._layout.frames.values()]
+        outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
+        taken = list[tuple[str, Rect]]()
+        # where routes from a node lead aside: others may do so, too
+        turns = defaultdict[str, list[float]](list)
+        # the longest first: short ones find another place more easily
+        edges = sorted(
+            self._edges, key=lambda one: -math.dist(routes[one[0]].points[0], routes[one[0]].tip)
+        )
+        if len(edges) > _MOST_IN_LANES:
+            return
+        sources = np.array([source for _, source, *_ in edges])
+        known = [routes[name] for name, *_ in edges]
+        # with their arrows: Graphviz leads some across those of others
+        sampled = [np.vstack([_sampled(one), one.tip]) for one in known]
+        low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
+
+        def crossings(way: Points, source: str) -> int:
+            is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
+            others = [sampled[at] for at in np.flatnonzero(is_near)]
+            return _segments_crossed(way, others) if others else 0
+
+        def straight_ways(at: int, room: _Room) -> Iterator[tuple[int, list[Point]]]:
+            """Yield the corners of ways that a route can take, after how many each crosses."""
+            name, source, target, _ = edges[at]
+            start, (x, y) = routes[name].points[0], routes[name].tip
+            end = (x, y - flow * _ARROW)
+            outside = (start[0], start[1] + flow)  # of the source, but for rounding
+            ends = np.array([self._layout.nodes[source], self._layout.nodes[target]])
+            foreign = outlines[~_inside(ends, outlines).any(0)]
+            met = self._boxes if room.leaves_frames else np.vstack([self._boxes, foreign])
+            others = [way for other, way in taken if other != source]
+            across, upright = (
+                np.array([way for way in others if _is_across(way) == is_across]).reshape(-1, 4)
+                for is_across in (True, False)
+            )
+            across += np.array([0, 1, 0, -1]) * (2 - room.apart)  # each has 1 px at its sides
+            known = routes[name]
+            lanes = _lanes(known, sampled[at][:-1], flow, boxes, frames, turns[source], room)
+            for corners, clear in lanes:
+                ways = [_way(*pair, clear) for pair in pairwise(corners)]
+                ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
+                if not any(
+                    _meet([way], rects)
+                    for way in ways
+                    for rects in (met, across if _is_across(way) else upright)
+                ):
+                    points = [start, *corners, end]
+                    yield crossings(np.array([*points, (x, y)]), source), points
+
+        for at, (name, source, target, _) in enumerate(edges):
+            if source in fixed or target in fixed:
+                continue
+            crossed = crossings(sampled[at], source)
+            tried = (_best_way(straight_ways(at, room), crossed, []) for room in _ROOMS)
+            most = crossed + _MORE_CROSSINGS
+            points = next((way for count, way in tried if way and count <= most), None)
+            if points:
+                routes[name] = Route(rounded(*points), routes[name].tip)
+                sampled[at] = np.array([*points, routes[name].tip])
+                low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
+                turns[source].append(points[1][1])
+                taken += [(source, _way(*pair, _BEND)) for pair in pairwise(points[1:-1])]
+
+    def spread(self) -> None:
+        """Make the layout higher where routes lead aside too close to one another, or to frames.
+
+        What is in one row stays in one row.
+        """
+        y, shifts = _needed_shifts([*self._lines()], self._boxes)
+        if not shifts.any():
+            return
+
+        def moved(point: Point) -> Point:
+            return point[0], point[1] + float(np.interp(point[1], y, shifts))
+
+        layout = self._layout
+        frames = dict[str, ClusterFrame]()
+        for name, frame in layout.frames.items():
+            rect, (x, y_title) = frame.rect, frame.label
+            (left, top), (right, bottom) = map(moved, (rect[:2], rect[2:]))
+            title = (x, y_title + top - rect.top)
+            frames[name] = ClusterFrame(Rect(left, top, right, bottom), title)
+        nodes = {name: moved(centre) for name, centre in layout.nodes.items()}
+        height = layout.height + float(shifts[-1])
+        self._layout = replace(layout, height=height, nodes=nodes, frames=frames)
+        self._place()
+        for name, one in self.routes.items():
+            tip, corners = moved(one.tip), corners_of(one)
+            *points, end = map(moved, corners or one.points)
+            end = (end[0], tip[1] + one.points[-1][1] - one.tip[1])
+            points.append(end)
+            self.routes[name] = Route(rounded(*points) if corners else tuple(points), tip)
+
+    def _lines(self) -> Iterator[_Line]:
+        """Yield the parts of routes that lead aside, and the sides of boxes and frames."""
+        for name, source, *_ in self._edges:
+            for (x, y), (end, below) in pairwise(corners_of(self.routes[name])):
+                if y == below and x != end:
+                    room = _BETWEEN / 2
+                    yield _Line(y, min(x, end), max(x, end), room, room, source)
+        above, below = (_AT_ARROW, _AT_LABEL) if self._flow > 0 else (_AT_LABEL, _AT_ARROW)
+        for left, top, right, bottom in self._rects.values():
+            yield _Line(top, left, right, above, 0)
+            yield _Line(bottom, left, right, 0, below)
+        for frame in self._layout.frames.values():
+            left, top, right, bottom = frame.rect
+            for y in (top, bottom):
+                yield _Line(y, left, right, _AT_FRAME, _AT_FRAME)
+            yield _Line(top, left, _title_of(frame).right, 0, _TITLE)
+
+    def straighten(self) -> None:
+        """Make almost vertical routes vertical, unless the tips or routes would meet others."""
+        entering = grouped((target, name) for name, _, target, _ in self._edges)
+        for target, names in entering.items():
+            rect = self._rects[target]
+            for name in names:
+                one = self.routes[name]
+                x, (tip, y) = one.points[0][0], one.tip
+                others = [self.routes[other].tip[0] for other in names if other != name]
+                if (
+                    rect.left + _BEND <= x <= rect.right - _BEND
+                    and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
+                    and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
+                ):
+                    self._try(name, Route(tuple((x, along) for _, along in one.points), (x, y)))
+
+    def _route(self, source: str, target: str, entry: float, *, is_direct: bool = True) -> Route:
+        """Return a route as `route` does, around all boxes if around any."""
+        rects, frames = self._rects, [one.rect for one in self._layout.frames.values()]
+        ends = rects[source], rects[target]
+        return route(*ends, entry, self._flow, rects.values(), frames, is_direct=is_direct)
+
+    def _direct(self, source: str, target: str, entry: float) -> Route:
+        """Return a route that is almost straight."""
+        plain = route(self._rects[source], self._rects[target], entry, self._flow)
+        (x, y), (end, low) = plain.points[0], plain.points[-1]
+        bend = (low - y) * _STRAIGHT
+        return Route(((x, y), (x, y + bend), (end, low - bend), (end, low)), plain.tip)
+
+    def _try(self, name: str, other: Route) -> None:
+        """Take another route for an edge if it runs through no box."""
+        if self._is_free(other):
+            self.routes[name] = other
+
+    def _is_free(self, one: Route) -> bool:
+        """Return whether a route runs through no box."""
+        points = _sampled(one)
+        lengths = np.hypot(*np.diff(points, axis=0).T)
+        far = np.concatenate([[0.0], np.cumsum(lengths)])
+        steps = np.linspace(0.0, far[-1], 2 + int(far[-1] / _STEP))
+        along = np.stack([np.interp(steps, far, line) for line in points.T], axis=1)
+        return not _inside(along, self._boxes).any()
+
+
+class _Line(NamedTuple):
+    """A part of a route from a `source` that leads aside, or the side of a box or frame.
+
+    So many px `above` and `below` are for it alone, where a route is on one of both sides.
+    """
+
+    y: float
+    left: float
+    right: float
+    above: float
+    below: float
+    source: str = ""
+
+
+def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
+    """Return the y of lines from above, and how far each must move down to have its room.
+
+    Nothing moves beside a box: what is level with one stays level with it.
+    """
+    lines.sort()
+    y = np.array([one.y for one in lines])
+    is_beside = np.any((boxes[:, 1, None] < y) & (y <= boxes[:, 3, None]), axis=0)
+    shifts = np.zeros(len(lines))
+    for at, line in enumerate(lines[1:], start=1):
+        shifts[at] = shifts[at - 1]
+        for before in () if is_beside[at] else range(at - 1, -1, -1):
+            other = lines[before]
+            gap = line.y - other.y
+            if gap >= _BETWEEN + _TITLE:
+                break
+            is_one = other.source == line.source and gap < _SAME
+            if (line.source or other.source) and not is_one and _overlap(line, other):
+                need = other.below + line.above - gap
+                shifts[at] = max(shifts[at], shifts[before] + need)
+    return y, shifts
+
+
+def _overlap(one: _Line, other: _Line) -> bool:
+    return one.left < other.right and other.left < one.right
+
+
+def corners_of(route: Route) -> list[Point]:
+    """Return the corners of a straight route, with its ends; none for a curve."""
+    points = route.points
+    corners = [points[0]]
+    for start, first, last, end in (points[at : at + 4] for at in range(0, len(points) - 3, 3)):
+        if first == last:
+            corners.append(first)
+        elif not any(a == b == c == d for a, b, c, d in zip(start, first, last, end, strict=True)):
+            return []
+    return [*corners, points[-1]]
+
+
+def forks(routes: Sequence[Route]) -> dict[int, list[Point]]:
+    """Return where straight routes from one node part, by the number of a route.
+
+    There one of them has a corner, and lines lead in three directions at least.
+    """
+    if len(routes) < 2:
+        return {}
+    corners = [corners_of(route) for route in routes]
+    lines = [line for one in corners for line in pairwise(one)]
+    found: dict[tuple[int, int], tuple[int, Point]] = {}
+    for number, (x, y) in ((at, corner) for at, one in enumerate(corners) for corner in one[1:-1]):
+        ends = (end for line in lines if _is_on((x, y), *line) for end in line)
+        if len({(_sign(end[0] - x), _sign(end[1] - y)) for end in ends} - {(0, 0)}) > 2:
+            found.setdefault((round(x), round(y)), (number, (x, y)))
+    return grouped(found.values())
+
+
+def _is_on(point: Point, start: Point, end: Point) -> bool:
+    return all(
+        min(pair) - _SAME <= at <= max(pair) + _SAME
+        for at, pair in zip(point, zip(start, end, strict=True), strict=True)
+    )
+
+
+def _sign(distance: float) -> int:
+    return 0 if abs(distance) < 2 * _SAME else 1 if distance > 0 else -1
+
+
+def _lanes(
+    known: Route,
+    sampled: Points,
+    flow: float,
+    boxes: Sequence[Rect],
+    frames: Sequence[ClusterFrame],
+    turned: Sequence[float],
+    room: _Room,
+) -> Iterator[tuple[list[Point], float]]:
+    """Yield the corners of straight ways for a route, the best first, none along a frame.
+
+    With each comes the distance from boxes that it must have. Where other routes from its source
+    have `turned`, this one does, too, if it can.
+    """
+    start, end = known.points[0], (known.tip[0], known.points[-1][1])
+    if (end[1] - start[1]) * flow <= 0:
+        return
+    if len(known.points) >= _LONG:
+        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+        rows = min(above, below), max(above, below)
+        outlines, ends = [one.rect for one in frames], (start[0], end[0])
+        found = _free_lanes(boxes, outlines, rows, _median_x(sampled), ends)
+        for clear, x, gap in product(_CLEAR, found, room.rows):
+            row = below - flow * gap
+            yield [(start[0], above), (x, above), (x, row), (end[0], row)], clear
+    elif start[0] != end[0]:
+        left, right = sorted((start[0], end[0]))
+        across = [one for one in frames if one.rect.left < right and one.rect.right > left]
+        lines = [y for one in across for y in one.rect[1::2]]
+        titles = [_title_of(one) for one in across]
+        top, bottom = sorted((start[1], end[1]))
+        rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
+        rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
+        for y in (*(one for one in turned if top < one < bottom), *rows):
+            way = _way((left, y), (right, y), 0)
+            if all(abs(y - line) > room.from_frames for line in lines) and not any(
+                map(way.overlaps, titles)
+            ):
+                yield [(start[0], y), (end[0], y)], 0
+
+
+def _median_x(sampled: Points) -> float:
+    """Return the median of a route's x, weighted by the height of each part."""
+    x = sampled[1:, 0]
+    order = np.argsort(x)
+    heights = np.cumsum(abs(np.diff(sampled[:, 1]))[order])
+    return float(x[order][np.searchsorted(heights, heights[-1] / 2)])
+
+
+def _free_lanes(
+    boxes: Sequence[Rect],
+    frames: Sequence[Rect],
+    rows: tuple[float, float],
+    middle: float,
+    ends: tuple[float, float],
+) -> list[float]:
+    """Return where a vertical line between two rows meets no box and is not along a frame.
+
+    At the ends of the route first, then as near as possible to its middle; those that are hard to
+    tell from the side of a frame come later, and last those outside of a frame around both ends.
+    """
+    top, bottom = rows
+    sides, lines = (
+        np.array([x for one in rects if one.top < bottom and one.bottom > top for x in one[::2]])
+        for rects in (boxes, frames)
+    )
+    beside = np.add.outer([*sides, *lines], _GAPS).ravel()
+    near = sorted({middle, *beside}, key=lambda x: (abs(x - middle), x))
+    every = np.array([*ends, *near])[:, None]
+    room = abs(every - lines).min(1, initial=math.inf)
+    is_free = room >= _BESIDE / 2
+    is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
+    way = Rect(min(ends), top, max(ends), bottom)
+    left, right = np.array([one[::2] for one in frames if one.contains(way)]).reshape(-1, 2).T
+    is_outside = ((every < left) | (right < every)).any(1)
+    best = np.argsort(2 * is_outside + (room < _BESIDE), kind="stable")
+    return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
+
+
+def _inside(points: Points, rects: Points) -> NDArray[np.bool]:
+    """Return for each point (rows) and rectangle (columns) whether it is inside."""
+    x, y = points.T[:, :, None]
+    left, top, right, bottom = rects.T
+    return np.asarray((left < x) & (x < right) & (top < y) & (y < bottom))
+
+
+def _best_way(ways: Iterable[tuple[int, Way]], enough: int, default: Way) -> tuple[int, Way]:
+    """Return the first way that crosses at most `enough` things, else that which crosses fewest."""
+    tried = []
+    for crossed, way in ways:
+        if crossed <= enough:
+            return crossed, way
+        tried.append((crossed, way))
+    return min(tried, key=itemgetter(0), default=(0, default))
+
+
+def _way(one: Point, other: Point, clear: float) -> Rect:
+    """Return the space of a straight part of a route, with `clear` px beside a vertical one."""
+    (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+    if top == bottom:
+        return Rect(left, top - 1, right, bottom + 1)
+    return Rect(left - clear, top, right + clear, bottom)
+
+
+def _is_across(way: Rect) -> bool:
+    return way.width > way.height
+
+
+def _meet(ways: Sequence[Rect], obstacles: Points) -> bool:
+    """Return whether one of the rectangles overlaps an obstacle."""
+    left, top, right, bottom = obstacles.T
+    return any(
+        ((left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)).any()
+        for way in ways
+    )
+
+
+def _title_of(frame: ClusterFrame) -> Rect:
+    x, y = frame.label
+    return Rect(frame.rect.left, y - _TITLE / 2, 2 * x - frame.rect.left, y + _TITLE / 2)
+
+
+def _crossings(first: Points, second: Points) -> int:
+    """Return how often two lines of several segments cross."""
+    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
+        return 0
+    return _segments_crossed(first, [second])
+
+
+def _segments_crossed(line: Points, others: Sequence[Points]) -> int:
+    """Return how often a line of several segments crosses others, all at once."""
+    start, way = line[:-1, None], line[1:, None] - line[:-1, None]
+    other = np.vstack([one[:-1] for one in others])[None]
+    other_way = np.vstack([one[1:] for one in others])[None] - other
+    gap = other - start
+    turn = _turn(way, other_way)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
+    return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
+
+
+def _sampled(one: Route) -> Points:
+    """Return points of a curve, eight for each of its parts, and its end."""
+    points = np.array(one.points)
+    parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
+    found = np.einsum("tk,pkc->ptc", _BERNSTEIN, parts).reshape(-1, 2)
+    return np.vstack([found, points[-1:]])
+
+
+def _turn(one: Points, two: Points) -> Points:
+    return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
+
+
+_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
+"""How far after its start, and before its end, a route turns to and from its lane."""
+_MORE_CROSSINGS = 4
+"""How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
+_WIDE = _Room(3.0, (0.0, -3.0, 3.0, -6.0, 6.0), 20, 4.0)
+_NEAR = 0.0, -0.7, 0.7, -1.4, 1.4, -2.1, 2.1, -2.8, 2.8
+_BEFORE_FRAME = -5.0, -6.0, -6.8, -7.5
+"""Rows between a node and a frame before it, which is 8 px from it until the layout is spread."""
+_TIGHT = _Room(0.6, (*_NEAR, *_BEFORE_FRAME), 40, 1.0)
+_ROOMS = _WIDE, _TIGHT, _TIGHT._replace(leaves_frames=True)
+"""The rooms that are tried one after another."""
+_BETWEEN = 7.0
+"""The distance of routes that lead aside one below the other, once the layout is spread."""
+_AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
+"""How much more than half of it such a route keeps from labels, from arrows and from frames."""
+_SAME = 0.1
+"""Up to this distance lines are one."""
+_MOST_IN_LANES = 600
+"""The most routes among which lanes are looked for: more take seconds."""
+_STEP = 8.0
+"""The distance in px of the points of a route that are looked for in boxes."""
+_LONG = 7
+"""The points of a route of two curves: it turns more than once, or leads past other rows."""
+_GAPS = -9.0, -6.0, 6.0, 9.0
+"""Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
+_CLEAR = 8.0, 4.0
+"""The distances of a lane from boxes, the best one and the least."""
+_MOST_LANES = 6
+"""The most lanes that are tried for a route."""
+_SLANT = 12.0
+"""By how many px a line leans at most that looks badly drawn."""
+_TITLE = 14.0
+"""The height of a frame's title."""
+_STRAIGHT = 0.35
+"""The part of the way in which such a route turns; a third would be a straight line."""
+_TIMES = np.arange(8)[:, None] / 8
+_BERNSTEIN = np.hstack([math.comb(3, k) * _TIMES**k * (1 - _TIMES) ** (3 - k) for k in range(4)])
+
+
+# --- fallback routes ---------------------------------------------------------------------------
+#
+# Route the edges that Graphviz leaves out, or leads through boxes.
+
+
+NODE_GAP, ROW_GAP = 18.0, 36.0
+_ARROW = 7.0
+_TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
+"""How far a backward edge extends beyond its ends, and how far before a corner it turns."""
+_BESIDE = NODE_GAP / 2
+"""The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
+_ASIDE = _BESIDE, 2 * _BESIDE / 3
+"""The same, and the middle between a box and the frame around it."""
+
+
+def route(
+    source: Rect,
+    target: Rect,
+    entry: float,
+    flow: float,
+    boxes: Collection[Rect] = (),
+    frames: Iterable[Rect] = (),
+    *,
+    is_direct: bool = True,
+) -> Route:
+    """Return a curve along the flow.
+
+    An edge that leads back, or that is not direct, goes around its ends and `boxes`, and not along
+    the side of one of the `frames`.
+    """
+    start = (source.centre[0], source.side(flow))
+    tip = (target.left + entry * target.width, target.side(-flow))
+    end = (tip[0], tip[1] - flow * _ARROW)
+    ahead = (end[1] - start[1]) * flow
+    if ahead >= 0 and is_direct:
+        reach = flow * max(ahead, ROW_GAP) / 2
+        return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
+    above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
+    x = _way_back((start[0], above), (end[0], below), {source, target, *boxes}, frames)
+    corners = (start[0], above), (x, above), (x, below), (end[0], below)
+    return Route(rounded(start, *corners, end), tip)
+
+
+def _way_back(
+    leaving: Point, entering: Point, boxes: Collection[Rect], frames: Iterable[Rect]
+) -> float:
+    """Return where a line back to earlier rows meets no box, or few, with the least detour."""
+    ends = sorted((leaving[1], entering[1]))
+    # none of these distances is one that boxes have: rounding decides nothing
+    beside = [box for box in boxes if box.bottom > ends[0] - 0.9 and box.top < ends[1] + 0.9]
+
+    def met(x: float) -> int:
+        ways = [Rect(x - 3.9, ends[0] - 0.9, x + 3.9, ends[1] + 0.9)]
+        for at, y in (leaving, entering):
+            ways.append(Rect(min(at, x) - 0.9, y - 0.9, max(at, x) + 0.9, y + 0.9))
+        along = sum(abs(x - side) < _BESIDE / 2 for side in lines)
+        return along + sum(way.overlaps(box) for way in ways for box in boxes)
+
+    lines = {x for one in frames if one.bottom > ends[0] and one.top < ends[1] for x in one[::2]}
+    sides = {
+        (x, _BESIDE - far)
+        for box in beside
+        for far in _ASIDE
+        for x in (box.left - far, box.right + far)
+    }
+
+    def detour(side: tuple[float, float]) -> tuple[float, float]:
+        x, nearer = side
+        return round(abs(x - leaving[0]) + abs(x - entering[0]) + 3 * nearer, 3), -x
+
+    nearest = [x for x, _ in sorted(sides, key=detour)]
+    return _best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
+
+
+def rounded(*corners: Point) -> tuple[Point, ...]:
+    """Return the points of a curve that follows straight lines, with round corners."""
+    points = [corners[0]]
+    for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+        points += _straight_to(points[-1], _toward(corner, before))
+        points += [corner, corner, _toward(corner, after)]
+    return (*points, *_straight_to(points[-1], corners[-1]))
+
+
+def _straight_to(start: Point, end: Point) -> list[Point]:
+    """Return the further points of a curve that is a straight line."""
+    (x, y), (to_x, to_y) = start, end
+    return [(x + share * (to_x - x), y + share * (to_y - y)) for share in (1 / 3, 2 / 3)] + [end]
+
+
+def _toward(one: Point, other: Point) -> Point:
+    """Return a point near the first, on the line to the second."""
+    length = math.dist(one, other)
+    share = min(_BEND / length, 0.5) if length else 0.0
+    return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))

@@ -360,7 +360,7 @@ def test_two_edges_from_different_nodes_do_not_run_in_one_line():
 
 
 def test_edges_are_straight_where_many_lead_aside_in_a_narrow_gap():
-    shifts = [12.0 * (at + 1) for at in range(12)]
+    shifts = [20.0 * (at + 1) for at in range(8)]
     waves = [Route(tuple((x + by, y) for x, y in WAVE), (200.0 + by, 60.0)) for by in shifts]
     found = straightened(others=waves)
     assert all(corners_of(route) for route in found)

@@ -229,7 +229,7 @@ class Routing:
         """Yield the parts of routes that lead aside, and the sides of boxes and frames."""
         for name, source, *_ in self._edges:
             for (x, y), (end, below) in pairwise(corners_of(self.routes[name])):
-                if y == below and x != end:
+                if y == below and abs(x - end) > _BEND:
                     room = _BETWEEN / 2
                     yield _Line(y, min(x, end), max(x, end), room, room, source)
         above, below = (_AT_ARROW, _AT_LABEL) if self._flow > 0 else (_AT_LABEL, _AT_ARROW)
@@ -318,8 +318,9 @@ def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
                 break
             is_one = other.source == line.source and gap < _SAME
             if (line.source or other.source) and not is_one and _overlap(line, other):
-                need = other.below + line.above - gap
-                shifts[at] = max(shifts[at], shifts[before] + need)
+                need = other.below + line.above
+                if gap < _ENOUGH * need:
+                    shifts[at] = max(shifts[at], shifts[before] + need - gap)
     return y, shifts
 
 
@@ -535,6 +536,8 @@ _BETWEEN = 7.0
 """The distance of routes that lead aside one below the other, once the layout is spread."""
 _AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
 """How much more than half of it such a route keeps from labels, from arrows and from frames."""
+_ENOUGH = 0.75
+"""With this part of the room nothing is moved: it would hardly be seen."""
 _SAME = 0.1
 """Up to this distance lines are one."""
 _MOST_IN_LANES = 600

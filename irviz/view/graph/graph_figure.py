@@ -403,7 +403,7 @@ def place_graph(
 ) -> PlacedGraph:
     """Lay out a graph; `sizes` are those of nodes that need more space than their texts.
 
-    `rank_gap` is the space between two ranks, as in `to_dot`.
+    `rank_gap` is the space between two ranks, as in `to_dot`; without it there is more for edges.
 
     A layout that takes longer than `seconds`, fails, or would take too long because of its edges is
     replaced by a simpler one, and the note says so.
@@ -442,7 +442,8 @@ def place_graph(
     if is_strict:
         routing.go_around_boxes()
     routing.use_lanes(_fused(graph))
-    routing.spread()
+    if not rank_gap:
+        routing.spread()
     routing.straighten()
     return PlacedGraph(graph, direction, dot, routing.layout())
 

@@ -194,7 +194,7 @@ def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
     viewer.picture().focus()
     offline.page.keyboard.press("d")
     expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
-    for percent, distance in ((75, "middle"), (50, "far")):
+    for percent, distance in ((65, "middle"), (50, "far")):
         while viewer.percent >= percent:
             offline.page.keyboard.press("-")
         expect(viewer.picture()).to_have_attribute("data-distance", distance)

@@ -114,8 +114,7 @@ export function bound({ x, y, scale: wanted }: Viewport, frame: Rect, pane: Size
 export const enlarged = (scale: number) => clamp(0.8 / scale, 1, 3);
 
 /** Tell from how far a picture is seen: then names and kinds can be read, types too, or all of it. */
-export const distance = (scale: number) =>
-  scale < 0.5 ? "far" : scale < 0.95 * LEGIBLE ? "middle" : "near";
+export const distance = (scale: number) => (scale < 0.5 ? "far" : scale < 0.65 ? "middle" : "near");
 
 const NAME = { character: 7.9, height: 15, middle: 4.5, most: 2.5 }; // of 13 units, as it is drawn
 

@@ -21,12 +21,14 @@ from irviz.ir.type_and_expression_labels import attributes, is_same_type, type_p
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
     Accesses,
+    FunctionFingerprint,
     NodeComparison,
     attribute_differences,
     block_differences,
     block_partners,
     diff_nodes,
     function_differences,
+    match_functions,
     moved_nodes,
     moved_params,
     ranks,
@@ -59,12 +61,7 @@ from irviz.model.diff.diff_result import (
 from irviz.model.diff.union_graph import UnionGraph, union_graph
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
 from irviz.model.graph.memory_accesses import MemoryEffects
-from irviz.model.matching.alignment import (
-    Alignment,
-    FunctionFingerprint,
-    MatchedBy,
-    match_functions,
-)
+from irviz.model.matching.alignment import Alignment, MatchedBy
 from irviz.session.stage_cache import (
     Reading,
     graph_of,

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from enum import Enum
 from functools import cached_property
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from irviz.model.graph.graph import grouped
 
@@ -201,9 +201,6 @@ def longest_increasing(numbers: Sequence[int]) -> frozenset[int]:
     return frozenset(kept)
 
 
-# --- Match the functions of two modules ----------------------------------------------------------
-
-
 class MatchedBy(Enum):
     """How two nodes or functions were matched; the value completes "matched by"."""
 
@@ -216,49 +213,3 @@ class MatchedBy(Enum):
     CONTENTS = "contents of the called function"
     PLACE = "place between matched nodes"
     STAGES = "stages between"
-
-
-class FunctionFingerprint(NamedTuple):
-    """What a function does, regardless of its name: equal for functions that do the same.
-
-    Attributes:
-        kind: The class of the function, such as "PrimFunc".
-        body: A number that is equal for equal bodies; names of variables do not matter.
-        is_entry: Whether the function can be called from outside of the module.
-    """
-
-    kind: str
-    body: int
-    attributes: tuple[tuple[str, str], ...] = ()
-    is_entry: bool = False
-
-
-def match_functions(
-    before: Mapping[str, FunctionFingerprint], after: Mapping[str, FunctionFingerprint]
-) -> Alignment[str, MatchedBy]:
-    """Match the functions of two modules, by name, one to one.
-
-    Functions with the same name and the same body come first, then those with the same body and
-    another name, and last those with the same name. A function that can be called from outside
-    always corresponds to the one with the same public name.
-    """
-    pairs: dict[str, tuple[str, MatchedBy]] = {}
-    left = dict.fromkeys(after)
-
-    def pair(one: str, other: str, by: MatchedBy) -> None:
-        pairs[one] = other, by
-        del left[other]
-
-    for name, one in before.items():
-        other = after.get(name)
-        if other is not None and (one[:2] == other[:2] or (one.is_entry and other.is_entry)):
-            pair(name, name, MatchedBy.NAME)
-    alike = grouped((after[name][:2], name) for name in left)
-    for name, one in before.items():
-        if name not in pairs and alike.get(one[:2]):
-            pair(name, alike[one[:2]].pop(0), MatchedBy.STRUCTURE)
-    for name in before:
-        if name not in pairs and name in left:
-            pair(name, name, MatchedBy.NAME)
-    found = {(name, pairs[name][0]): pairs[name][1] for name in before if name in pairs}
-    return Alignment(found)

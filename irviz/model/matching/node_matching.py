@@ -429,3 +429,91 @@ class _Matching:
             if mine[edge.target].operation == theirs[user].operation:
                 return False
         return True
+
+
+# --- Whether two functions are equal up to names and order ---------------------------------------
+#
+# Names of buffers tell nothing where buffers are allocated first and written later: what is written
+# tells which is which. So classes of nodes are refined by the classes of their operands and users,
+# as in the algorithm of Weisfeiler and Leman.
+
+
+_MOST_CHOICES = 100  # of pairs among nodes that nothing tells apart
+
+
+def isomorphism(one: Graph, two: Graph) -> Mapping[NodeId, NodeId] | None:
+    """Return the node of the second function for each node of the first, None if they differ.
+
+    Parameters correspond by position. `Node.structure` and all edges have to be equal.
+    """
+    if len(one.nodes) != len(two.nodes) or len(one.edges) != len(two.edges):
+        return None
+    sides = _ClassedNodes(one), _ClassedNodes(two)
+    for choice in range(_MOST_CHOICES):
+        if not _refine(*sides):
+            return None
+        counts = Counter(sides[0].classes.values())
+        if len(counts) == len(one.nodes):
+            break
+        first = next(each for each in sides[0].classes.values() if counts[each] > 1)
+        for side in sides:
+            chosen = next(node_id for node_id, each in side.classes.items() if each == first)
+            side.classes[chosen] = hash(("chosen", choice))
+    else:
+        return None
+    places = {each: node_id for node_id, each in sides[1].classes.items()}
+    found = {node_id: places[each] for node_id, each in sides[0].classes.items()}
+    return found if _is_isomorphism(one, two, found) else None
+
+
+class _ClassedNodes:
+    """A function, and the class of each of its nodes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        results = grouped((output, place) for place, output in enumerate(graph.outputs))
+        positions = {param.id: place for place, param in enumerate(graph.params())}
+        self.classes = {
+            node.id: hash(
+                (
+                    node.kind.value,
+                    node.structure,
+                    graph.scope(node),
+                    tuple(results.get(node.id, ())),
+                    positions.get(node.id),
+                )
+            )
+            for node in graph.nodes
+        }
+
+    def refined(self, node_id: NodeId) -> int:
+        """Return the class of a node with those of its operands and users."""
+        classes, graph = self.classes, self.graph
+        entering, leaving = graph.entering.get(node_id, ()), graph.leaving.get(node_id, ())
+        operands = tuple([(edge.position, classes[edge.source]) for edge in entering])
+        users = tuple(sorted([(edge.position, classes[edge.target]) for edge in leaving]))
+        return hash((classes[node_id], operands, users))
+
+
+def _refine(one: _ClassedNodes, two: _ClassedNodes) -> bool:
+    """Refine the classes until none is divided further; return whether they are still the same."""
+    known = 0
+    while True:
+        counts = Counter(one.classes.values())
+        if counts != Counter(two.classes.values()):
+            return False
+        if len(counts) in (known, len(one.classes)):
+            return True
+        known = len(counts)
+        for side in (one, two):
+            shared = [node_id for node_id, each in side.classes.items() if counts[each] > 1]
+            side.classes |= {node_id: side.refined(node_id) for node_id in shared}
+
+
+def _is_isomorphism(one: Graph, two: Graph, found: Mapping[NodeId, NodeId]) -> bool:
+    if tuple(map(found.__getitem__, one.outputs)) != two.outputs:
+        return False
+    edges = {(edge.source, edge.target, edge.position) for edge in two.edges}
+    return all(
+        (found[edge.source], found[edge.target], edge.position) in edges for edge in one.edges
+    )

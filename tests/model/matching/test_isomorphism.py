@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from irviz.model.diff.corresponding_nodes import isomorphism
 from irviz.model.graph.graph import RegionKind
+from irviz.model.matching.node_matching import isomorphism
 
 
 @pytest.mark.parametrize("region", [(RegionKind.BRANCH, "then"), (RegionKind.FUNCTION, "inner")])

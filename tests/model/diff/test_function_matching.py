@@ -1,7 +1,7 @@
 """Functions correspond by what they do, and then by name; names of sizes do not matter."""
 
 from irviz.model.diff.canonical_names import Names, Renaming
-from irviz.model.matching.alignment import FunctionFingerprint, match_functions
+from irviz.model.diff.compare_functions import FunctionFingerprint, match_functions
 
 
 def matched(before, after, entries=()):

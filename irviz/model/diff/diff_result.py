@@ -355,11 +355,12 @@ _NOT_BOUND = (*INPUT_KINDS, NodeKind.VALUE)
 
 def _names(graph: Graph, ids: Sequence[NodeId]) -> str:
     nodes = (graph[one] for one in ids)
-    return " + ".join(
+    names = Counter(
         (node.callee or node.name).removeprefix("relax.")
         for node in nodes
         if node.kind not in _NOT_BOUND
     )
+    return " + ".join(f"{name} ×{count}" if count > 1 else name for name, count in names.items())
 
 
 # --- What became of a module ---------------------------------------------------------------------

@@ -12,7 +12,7 @@ from irviz.model.diff.aligned_stage_graphs import SideGraph
 from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
-from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
+from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width, last_baseline
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
@@ -97,7 +97,7 @@ def draw_marks(
             x, y = rect.centre[0], rect.side(-scene.outward) - scene.outward * below
         elif one in changes.contents:  # it fills a frame
             y = rect.top + _GAP + size.height / 2
-            _add_lines(group, changes.contents[one], rect, theme)
+            _add_lines(group, changes.contents[one], rect, last_baseline(node, rect), theme)
         _draw_pill(group, (x, y), mark.text, colour, theme)
 
 
@@ -191,7 +191,9 @@ def draw_sign(parent: ElementTree.Element, sign: str, corner: Point, theme: Them
     return size
 
 
-def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme) -> None:
+def _add_lines(
+    parent: ElementTree.Element, text: str, rect: Rect, texts_end: float, theme: Theme
+) -> None:
     """Write words below the texts of a node that fills a frame, as far as there is space."""
     lines: list[str] = []
     for word in text.split(" "):
@@ -200,11 +202,11 @@ def _add_lines(parent: ElementTree.Element, text: str, rect: Rect, theme: Theme)
             lines[-1] = longer
         else:
             lines.append(word)
-    x, y = rect.centre
-    room = int((rect.bottom - y - 22) // (_SIZE + 3))
+    x, first = rect.centre[0], texts_end + _SIZE + 8
+    room = max(0, int((rect.bottom - first + _SIZE - 1) // (_SIZE + 3)))
     for number, line in enumerate(lines[:room]):
         end = " …" if number == room - 1 and len(lines) > room else ""
-        at = (x, y + 32 + number * (_SIZE + 3))
+        at = (x, first + number * (_SIZE + 3))
         svg.add_text(parent, line + end, at, _SIZE, theme.quiet_text, css_class="contents")
 
 

@@ -28,17 +28,22 @@ class _Room(NamedTuple):
 
     Attributes:
         apart: The distance in px between routes that lead aside one below the other.
-        rows: How much nearer to its target a route may lead aside, or further from it.
+        starts: How much further from its source a route may lead aside.
+        rows: How much nearer to its target it may, or further from it.
         steps: Into how many steps the way between its ends is divided.
         from_frames: The distance of a part that leads aside from the sides of frames.
         leaves_frames: Whether it may cross frames around neither of its ends.
+        more_crossings: How many edges more it may cross than Graphviz's route, which is harder to
+            follow.
     """
 
     apart: float
+    starts: Sequence[float]
     rows: Sequence[float]
     steps: int
     from_frames: float
     leaves_frames: bool = False
+    more_crossings: float = 4
 
 
 class Routing:
@@ -123,17 +128,22 @@ class Routing:
             if not self._is_free(self.routes[name]):
                 self._try(name, self._route(source, target, entry, is_direct=False))
 
-    def use_lanes(self, fixed: Collection[str] = frozenset()) -> None:
+    def use_lanes(self, kept: Collection[str] = frozenset()) -> None:
         """Let routes beside several boxes, and those that lead aside, run straight there.
 
         Graphviz draws them as waves. A route stays as it is where a straight one would meet a box,
-        many more routes, or a straight route from another node, and at the nodes that are `fixed`.
+        or a straight route from another node, and if it is to be `kept`.
         Where there is little room it may lie close to others, until `spread` moves them apart.
         """
         flow, routes = self._flow, self.routes
         boxes, frames = [*self._rects.values()], [*self._layout.frames.values()]
         outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
-        taken = list[tuple[str, Rect]]()
+        taken = [
+            (source, _way(*pair, _BEND))
+            for name, source, *_ in self._edges
+            if name in kept
+            for pair in pairwise(corners_of(routes[name])[1:-1])
+        ]
         # where routes from a node lead aside: others may do so, too
         turns = defaultdict[str, list[float]](list)
         # the longest first: short ones find another place more easily
@@ -156,9 +166,6 @@ class Routing:
         def straight_ways(at: int, room: _Room) -> Iterator[tuple[int, list[Point]]]:
             """Yield the corners of ways that a route can take, after how many each crosses."""
             name, source, target, _ = edges[at]
-            start, (x, y) = routes[name].points[0], routes[name].tip
-            end = (x, y - flow * _ARROW)
-            outside = (start[0], start[1] + flow)  # of the source, but for rounding
             ends = np.array([self._layout.nodes[source], self._layout.nodes[target]])
             foreign = outlines[~_inside(ends, outlines).any(0)]
             met = self._boxes if room.leaves_frames else np.vstack([self._boxes, foreign])
@@ -168,27 +175,27 @@ class Routing:
                 for is_across in (True, False)
             )
             across += np.array([0, 1, 0, -1]) * (2 - room.apart)  # each has 1 px at its sides
-            known = routes[name]
-            lanes = _lanes(known, sampled[at][:-1], flow, boxes, frames, turns[source], room)
-            for corners, clear in lanes:
-                ways = [_way(*pair, clear) for pair in pairwise(corners)]
-                ways += [_way(outside, corners[0], 0), _way(corners[-1], end, 0)]
-                if not any(
-                    _meet([way], rects)
-                    for way in ways
-                    for rects in (met, across if _is_across(way) else upright)
-                ):
-                    points = [start, *corners, end]
-                    yield crossings(np.array([*points, (x, y)]), source), points
+            obstacles, known = _Obstacles(met, across, upright), routes[name]
+            end = (known.tip[0], known.tip[1] - flow * _ARROW)
+            given = known.points[0], end, flow, frames, turns[source], room, obstacles
+            if len(known.points) < _LONG:
+                ways = _ways_aside(*given)
+            else:
+                ways = _ways_in_lanes(*given, boxes, _median_x(sampled[at][:-1]))
+            for corners in ways:
+                points = [known.points[0], *corners, end]
+                yield crossings(np.array([*points, known.tip]), source), points
 
-        for at, (name, source, target, _) in enumerate(edges):
-            if source in fixed or target in fixed:
+        for at, (name, source, *_) in enumerate(edges):
+            if name in kept:
                 continue
             crossed = crossings(sampled[at], source)
-            tried = (_best_way(straight_ways(at, room), crossed, []) for room in _ROOMS)
-            most = crossed + _MORE_CROSSINGS
-            points = next((way for count, way in tried if way and count <= most), None)
-            if points:
+            tried = (
+                (way, count <= crossed + room.more_crossings)
+                for room in _ROOMS
+                for count, way in (_best_way(straight_ways(at, room), crossed, []),)
+            )
+            if points := next((way for way, is_enough in tried if way and is_enough), None):
                 routes[name] = Route(rounded(*points), routes[name].tip)
                 sampled[at] = np.array([*points, routes[name].tip])
                 low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
@@ -368,45 +375,83 @@ def _sign(distance: float) -> int:
     return 0 if abs(distance) < 2 * _SAME else 1 if distance > 0 else -1
 
 
-def _lanes(
-    known: Route,
-    sampled: Points,
+class _Obstacles(NamedTuple):
+    """What a straight way may not meet: boxes and frames, and parallel parts of other routes."""
+
+    boxes: Points
+    across: Points
+    upright: Points
+
+    def leave_free(self, one: Point, other: Point, clear: float = 0.0) -> bool:
+        """Return whether a straight line between two points meets none of them."""
+        way = _way(one, other, clear)
+        return not (
+            _meet(way, self.boxes) or _meet(way, self.across if _is_across(way) else self.upright)
+        )
+
+
+def _ways_in_lanes(
+    start: Point,
+    end: Point,
     flow: float,
-    boxes: Sequence[Rect],
     frames: Sequence[ClusterFrame],
     turned: Sequence[float],
     room: _Room,
-) -> Iterator[tuple[list[Point], float]]:
-    """Yield the corners of straight ways for a route, the best first, none along a frame.
+    obstacles: _Obstacles,
+    boxes: Sequence[Rect],
+    middle: float,
+) -> Iterator[list[Point]]:
+    """Yield the corners of straight ways past boxes, the best first, none along a frame.
 
-    With each comes the distance from boxes that it must have. Where other routes from its source
-    have `turned`, this one does, too, if it can.
+    Where other routes from its source have `turned`, this one does, too, if it can. `middle` is
+    where most of it would be.
     """
-    start, end = known.points[0], (known.tip[0], known.points[-1][1])
+    above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
     if (end[1] - start[1]) * flow <= 0:
         return
-    if len(known.points) >= _LONG:
-        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
-        rows = min(above, below), max(above, below)
-        outlines, ends = [one.rect for one in frames], (start[0], end[0])
-        found = _free_lanes(boxes, outlines, rows, _median_x(sampled), ends)
-        for clear, x, gap in product(_CLEAR, found, room.rows):
-            row = below - flow * gap
-            yield [(start[0], above), (x, above), (x, row), (end[0], row)], clear
-    elif start[0] != end[0]:
-        left, right = sorted((start[0], end[0]))
-        across = [one for one in frames if one.rect.left < right and one.rect.right > left]
-        lines = [y for one in across for y in one.rect[1::2]]
-        titles = [_title_of(one) for one in across]
-        top, bottom = sorted((start[1], end[1]))
-        rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
-        rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
-        for y in (*(one for one in turned if top < one < bottom), *rows):
-            way = _way((left, y), (right, y), 0)
-            if all(abs(y - line) > room.from_frames for line in lines) and not any(
-                map(way.overlaps, titles)
-            ):
-                yield [(start[0], y), (end[0], y)], 0
+    rows = min(above, below), max(above, below)
+    outlines, ends = [one.rect for one in frames], (start[0], end[0])
+    lanes = _free_lanes(boxes, outlines, rows, middle, ends)
+    outside = (start[0], start[1] + flow)  # of the source, but for rounding
+    is_free = obstacles.leave_free
+    shared = (y for y in turned if 0 <= (y - above) * flow <= max(room.starts))
+    firsts = [*shared, *(above + flow * gap for gap in room.starts)]
+    firsts = [y for y in firsts if is_free(outside, (start[0], y))]
+    lasts = [below - flow * gap for gap in room.rows]
+    lasts = [y for y in lasts if is_free((end[0], y), end)]
+    for clear, x in product(_CLEAR, lanes):
+        first = next((y for y in firsts if is_free((start[0], y), (x, y))), None)
+        last = next((y for y in lasts if is_free((x, y), (end[0], y))), None)
+        if first is not None and last is not None and is_free((x, first), (x, last), clear):
+            yield [(start[0], first), (x, first), (x, last), (end[0], last)]
+
+
+def _ways_aside(
+    start: Point,
+    end: Point,
+    flow: float,
+    frames: Sequence[ClusterFrame],
+    turned: Sequence[float],
+    room: _Room,
+    obstacles: _Obstacles,
+) -> Iterator[list[Point]]:
+    """Yield the corners of straight ways that lead aside once, as those in lanes."""
+    if (end[1] - start[1]) * flow <= 0 or start[0] == end[0]:
+        return
+    left, right = sorted((start[0], end[0]))
+    across = [one for one in frames if one.rect.left < right and one.rect.right > left]
+    lines = [y for one in across for y in one.rect[1::2]]
+    titles = [_title_of(one) for one in across]
+    top, bottom = sorted((start[1], end[1]))
+    rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
+    rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
+    outside, is_free = (start[0], start[1] + flow), obstacles.leave_free
+    for y in (*(one for one in turned if top < one < bottom), *rows):
+        corners = (start[0], y), (end[0], y)
+        is_far = all(abs(y - line) > room.from_frames for line in lines)
+        is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
+        if is_clear and all(map(is_free, (outside, *corners), (*corners, end))):
+            yield [*corners]
 
 
 def _median_x(sampled: Points) -> float:
@@ -476,13 +521,11 @@ def _is_across(way: Rect) -> bool:
     return way.width > way.height
 
 
-def _meet(ways: Sequence[Rect], obstacles: Points) -> bool:
-    """Return whether one of the rectangles overlaps an obstacle."""
+def _meet(way: Rect, obstacles: Points) -> bool:
+    """Return whether a rectangle overlaps an obstacle."""
     left, top, right, bottom = obstacles.T
-    return any(
-        ((left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)).any()
-        for way in ways
-    )
+    met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
+    return bool(met.any())
 
 
 def _title_of(frame: ClusterFrame) -> Rect:
@@ -523,14 +566,21 @@ def _turn(one: Points, two: Points) -> Points:
 
 _TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
 """How far after its start, and before its end, a route turns to and from its lane."""
-_MORE_CROSSINGS = 4
-"""How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
-_WIDE = _Room(3.0, (0.0, -3.0, 3.0, -6.0, 6.0), 20, 4.0)
+_WIDE = _Room(3.0, (0.0,), (0.0, -3.0, 3.0, -6.0, 6.0), 20, 4.0)
 _NEAR = 0.0, -0.7, 0.7, -1.4, 1.4, -2.1, 2.1, -2.8, 2.8
 _BEFORE_FRAME = -5.0, -6.0, -6.8, -7.5
 """Rows between a node and a frame before it, which is 8 px from it until the layout is spread."""
-_TIGHT = _Room(0.6, (*_NEAR, *_BEFORE_FRAME), 40, 1.0)
-_ROOMS = _WIDE, _TIGHT, _TIGHT._replace(leaves_frames=True)
+_TIGHT = _Room(0.6, _NEAR[::2], (*_NEAR, *_BEFORE_FRAME), 40, 1.0)
+_LAST = _Room(
+    0.6,
+    [0.7 * step for step in range(20)],
+    [0.7 * step for step in range(-11, 20)],
+    40,
+    1.0,
+    leaves_frames=True,
+    more_crossings=math.inf,
+)
+_ROOMS = _WIDE, _TIGHT, _TIGHT._replace(leaves_frames=True), _LAST
 """The rooms that are tried one after another."""
 _BETWEEN = 7.0
 """The distance of routes that lead aside one below the other, once the layout is spread."""

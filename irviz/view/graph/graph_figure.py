@@ -441,18 +441,11 @@ def place_graph(
     routing.keep_in_frames()
     if is_strict:
         routing.go_around_boxes()
-    routing.use_lanes(_fused(graph))
+    routing.use_lanes()
     if not rank_gap:
         routing.spread()
     routing.straighten()
     return PlacedGraph(graph, direction, dot, routing.layout())
-
-
-def _fused(graph: Graph) -> set[str]:
-    """Return the nodes in frames that one node of another stage fills: their edges end there."""
-    regions = enumerate(graph.regions)
-    fused = {index for index, region in regions if region.kind is RegionKind.FUSED}
-    return {f"n{index}" for index, node in enumerate(graph.nodes) if node.region in fused}
 
 
 def _runs_back(graph: Graph, layout: Layout, flow: float) -> bool:

@@ -248,6 +248,12 @@ def draw_node(
     return group
 
 
+def last_baseline(node: Node, rect: Rect) -> float:
+    """Return the baseline of the last line of a node's texts."""
+    notes = len(node_labels.lines(node))
+    return rect.centre[1] + (7 + 6 * notes if notes else 4.5)
+
+
 def _weight_line(parent: ElementTree.Element, weight: Node, rect: Rect) -> ElementTree.Element:
     """Add a group for the line of a weight, which is pointed at and selected like a node."""
     group = svg.add(parent, "g", "weight", data_node=weight.id)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
 from types import MappingProxyType
 
 from irviz.model.diff.aligned_stage_graphs import SideGraph, SideGraphs, side_graphs
@@ -31,12 +29,6 @@ from irviz.view.graph.nodes_and_edges import (
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import get_theme
 
-_ARROW, _NEAR = 7.0, 1.0
-_PARTS = 16
-"""The number of parts of a Bézier curve that are checked to find where it enters a rectangle."""
-
-Curves = tuple[Point, ...]
-"""Several Bézier curves, each of which begins at the last point of the one before."""
 Widths = Sequence[Mapping[NodeId, float]]
 """For each stage, the width of what is written inside of nodes beside their texts, in px."""
 
@@ -109,7 +101,7 @@ def _side(
         name = f"n{index}"
         if node.id in side.frames:
             filled[node.id] = rects[name] = _filled(placed, side.frames[node.id], shapes, flow)
-            nodes[name] = rects[name].centre
+            nodes[name] = _grown(rects[name], flow, VALUE_HEIGHT).centre
             continue
         place = side.places[node.id]
         nodes[name] = whole.nodes[f"n{placed.graph.index[place]}"]
@@ -121,13 +113,11 @@ def _side(
     along = [*side.routes, *(len(union.edges) + union.outputs.index(n) for n in side.outputs)]
     ends = [*((one.source, one.target) for one in side.graph.edges)]
     ends += [(one, OUTPUT) for one in side.graph.outputs]
-    routes: dict[str, Route] = {}
-    for index, (number, (source, target)) in enumerate(zip(along, ends, strict=True)):
-        if number is None:
-            continue
-        route = _between(whole.routes[f"e{number}"], filled.get(source), filled.get(target), flow)
-        if route is not None:
-            routes[f"e{index}"] = route
+    routes = {
+        f"e{index}": whole.routes[f"e{number}"]
+        for index, (number, pair) in enumerate(zip(along, ends, strict=True))
+        if number is not None and filled.keys().isdisjoint(pair)
+    }
     boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
     boxes |= {one: _grown(rect, flow, VALUE_HEIGHT) for one, rect in filled.items()}
     own = frame_contents(side.graph, boxes, routes)
@@ -135,13 +125,10 @@ def _side(
     layout = Layout(whole.width, whole.height, nodes, frames, routes, rects)
     if len(routes) < len(along):
         given = layout_input(side.graph, direction)
-        filling = {f"n{side.graph.index[one]}" for one in filled}
-        known = {
-            name: Size(rect.width, rect.height + (0.0 if name in filling else VALUE_HEIGHT))
-            for name, rect in rects.items()
-        }
-        given = given._replace(sizes={**given.sizes, **known})
-        layout = Routing(layout, given).layout()
+        known = {name: Size(rect.width, rect.height + VALUE_HEIGHT) for name, rect in rects.items()}
+        routing = Routing(layout, given._replace(sizes={**given.sizes, **known}))
+        routing.use_lanes(kept=routes)
+        layout = routing.layout()
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
 
 
@@ -176,78 +163,6 @@ def _grown(rect: Rect, flow: float, space: float) -> Rect:
     if flow < 0:
         return rect._replace(top=rect.top - space)
     return rect._replace(bottom=rect.bottom + space)
-
-
-def _between(route: Route, source: Rect | None, target: Rect | None, flow: float) -> Route | None:
-    """Return the part of a route between shapes in the place of frames; None if it leads past."""
-    if source is not None:
-        source = _grown(source, flow, VALUE_HEIGHT)
-        if not _is_at(route.points[0], source):
-            return None
-        route = _leaving(route, source)
-    if target is not None:
-        if not _is_at(route.tip, target):
-            return None
-        route = _entering(route, target)
-    return route
-
-
-def _is_at(end: Point, rect: Rect) -> bool:
-    """Tell whether the end of a route is in a rectangle or, but for rounding, at its border."""
-    return _is_in(end, rect._replace(top=rect.top - _NEAR, bottom=rect.bottom + _NEAR))
-
-
-def _entering(route: Route, rect: Rect) -> Route:
-    """Return the part of a route outside of a rectangle that it enters, with an arrow."""
-    parts = _cut(route.points, partial(_is_in, rect=rect))
-    if parts is None:
-        return route
-    start, *_, tip = outside = parts[0]
-    parts = _cut(outside[::-1], lambda point: math.dist(point, tip) >= _ARROW)
-    return Route(parts[1][::-1] if parts else (start, start, start, start), tip)
-
-
-def _leaving(route: Route, rect: Rect) -> Route:
-    """Return the part of a route outside of a rectangle that it leaves."""
-    parts = _cut(route.points[::-1], partial(_is_in, rect=rect))
-    return replace(route, points=parts[0][::-1]) if parts else route
-
-
-def _is_in(point: Point, rect: Rect) -> bool:
-    return rect.left <= point[0] <= rect.right and rect.top <= point[1] <= rect.bottom
-
-
-def _cut(points: Curves, holds: Callable[[Point], bool]) -> tuple[Curves, Curves] | None:
-    """Divide several curves in two where a condition first holds; return None if it never does."""
-    for at in range(0, len(points) - 1, 3):
-        curve = points[at : at + 4]
-        for part in range(_PARTS):
-            before, behind = part / _PARTS, (part + 1) / _PARTS
-            if not holds(_split(curve, behind)[0][-1]):
-                continue
-            for _ in range(20):  # bisection
-                middle = (before + behind) / 2
-                if holds(_split(curve, middle)[0][-1]):
-                    behind = middle
-                else:
-                    before = middle
-            left, right = _split(curve, before)
-            return (*points[:at], *left), (*right, *points[at + 4 :])
-    return None
-
-
-def _split(curve: Curves, t: float) -> tuple[Curves, Curves]:
-    """Divide a Bézier curve in two by de Casteljau's algorithm."""
-    left, right = [curve[0]], [curve[-1]]
-    points = list(curve)
-    while len(points) > 1:
-        points = [
-            (one[0] + (two[0] - one[0]) * t, one[1] + (two[1] - one[1]) * t)
-            for one, two in pairwise(points)
-        ]
-        left.append(points[0])
-        right.append(points[-1])
-    return tuple(left), tuple(reversed(right))
 
 
 # --- Frames of one stage in a layout of several: each ends where the stage's own contents do ------

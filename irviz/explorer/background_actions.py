@@ -17,8 +17,8 @@ from irviz.explorer.stage_rows import stage_rows
 from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import EXPANDED_NODES, MOST_NODES
-from irviz.model.folding.expansion import reveal, reveal_container
-from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, call_path
+from irviz.model.folding.expansion import container_paths, reveal, reveal_container
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, RegionKind, call_path
 from irviz.session.extract_layer import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
@@ -132,10 +132,18 @@ def _all_toggled(state: State, opens: bool) -> State:
     choices = replace(state.view.choices, opened=opened, closed=frozenset(), every=opens)
     after = _looking(state, state.view.choose(choices))
     view = view_or_none(after, "current") or view_or_none(after, "reference")
-    nodes = view.graph.nodes if view and opens else ()
-    left = sum(one.kind is NodeKind.GROUP and not one.callee for one in nodes)
-    words = f"{left} groups stay closed: at most {EXPANDED_NODES} nodes are opened at once."
-    return replace(after, message=Message(words)) if left else after
+    if view is None or not opens:
+        return after
+    paths = container_paths(tree_of(state.stage, view.whole.function).root)
+    kinds = {name: path[-1].kind for name, path in paths}
+    left = [one for one in view.openable if kinds.get(one) is not RegionKind.CALL]
+    if left:
+        words = f"{len(left)} groups stay closed: at most {EXPANDED_NODES} nodes are shown at once."
+    elif not view.closable:
+        words = "Each group is a call with its buffers: open them one by one."
+    else:
+        return after
+    return replace(after, message=Message(words))
 
 
 def _looking(state: State, view: ViewState) -> State:

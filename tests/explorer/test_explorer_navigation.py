@@ -537,6 +537,12 @@ def test_calls_with_their_buffers_stay_closed_when_all_groups_are_opened(modules
     assert state.message is None
 
 
+def test_where_all_groups_are_calls_the_reader_is_told_why_none_is_opened(modules):
+    session = irviz.Session(modules.unlike(40)).apply("LegalizeOps").apply("CallTIRRewrite")
+    state = perform(State.of(session), ToggleAll(True))
+    assert state.message.words == "Each group is a call with its buffers: open them one by one."
+
+
 def test_groups_that_there_is_no_room_for_stay_closed_which_is_said(modules):
     state = perform(State.of(irviz.Session(modules.unlike(900))), ToggleAll(True))
     view = view_or_none(state, "current")

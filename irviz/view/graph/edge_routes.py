@@ -207,12 +207,12 @@ class Routing:
 
         What is in one row stays in one row.
         """
-        y, shifts = _needed_shifts([*self._lines()], self._boxes)
+        levels, shifts = _needed_shifts([*self._lines()], self._boxes)
         if not shifts.any():
             return
 
         def moved(point: Point) -> Point:
-            return point[0], point[1] + float(np.interp(point[1], y, shifts))
+            return point[0], point[1] + float(np.interp(point[1], levels, shifts))
 
         layout = self._layout
         frames = dict[str, ClusterFrame]()
@@ -225,11 +225,16 @@ class Routing:
         height = layout.height + float(shifts[-1])
         self._layout = replace(layout, height=height, nodes=nodes, frames=frames)
         self._place()
-        for name, one in self.routes.items():
-            tip, corners = moved(one.tip), corners_of(one)
-            *points, end = map(moved, corners or one.points)
-            end = (end[0], tip[1] + one.points[-1][1] - one.tip[1])
-            points.append(end)
+        for name, source, target, _ in self._edges:
+            one = self.routes[name]
+            # with their nodes: Graphviz ends edges a little beside the sides of these
+            to_source, to_target = (
+                nodes[end][1] - layout.nodes[end][1] for end in (source, target)
+            )
+            corners = corners_of(one)
+            (x, y), *points, (end, low) = corners or one.points
+            points = [(x, y + to_source), *map(moved, points), (end, low + to_target)]
+            tip = one.tip[0], one.tip[1] + to_target
             self.routes[name] = Route(rounded(*points) if corners else tuple(points), tip)
 
     def _lines(self) -> Iterator[_Line]:

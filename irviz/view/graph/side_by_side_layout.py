@@ -96,11 +96,11 @@ def _side(
     flow = 1.0 if direction == "down" else -1.0
     nodes: dict[str, Point] = {}
     rects: dict[str, Rect] = {}
-    filled: dict[NodeId, Rect] = {}
+    filled = _filled_frames(placed, side, shapes, flow)
     for index, node in enumerate(side.graph.nodes):
         name = f"n{index}"
-        if node.id in side.frames:
-            filled[node.id] = rects[name] = _filled(placed, side.frames[node.id], shapes, flow)
+        if node.id in filled:
+            rects[name] = filled[node.id]
             nodes[name] = _grown(rects[name], flow, VALUE_HEIGHT).centre
             continue
         place = side.places[node.id]
@@ -128,6 +128,7 @@ def _side(
         known = {name: Size(rect.width, rect.height + VALUE_HEIGHT) for name, rect in rects.items()}
         routing = Routing(layout, given._replace(sizes={**given.sizes, **known}))
         routing.use_lanes(kept=routes)
+        routing.go_around_boxes()
         layout = routing.layout()
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)
 
@@ -148,14 +149,31 @@ _MOST_HEIGHT = 140.0
 """The most height of a frame for each node in it, in px: beyond it, others are between them."""
 
 
-def _filled(placed: PlacedGraph, region: int, shapes: Mapping[NodeId, Size], flow: float) -> Rect:
-    """Return the shape of a node in the place of a frame: the frame's, or its last node's."""
-    frame = placed.layout.frames[f"cluster_{region}"].rect
-    inside = _grown(frame, flow, -FRAME_MARGIN - VALUE_HEIGHT)  # without the label of the value
-    parts = [node.id for node in placed.graph.nodes if node.region == region]
-    if not parts or inside.height <= _MOST_HEIGHT * len(parts):
-        return inside
-    return max((_shape(placed, one, shapes[one]) for one in parts), key=lambda one: flow * one.top)
+def _filled_frames(
+    placed: PlacedGraph, side: SideGraph, shapes: Mapping[NodeId, Size], flow: float
+) -> dict[NodeId, Rect]:
+    """Return the shape of each node in the place of a frame: the frame's, or its last node's.
+
+    The latter stands where others are between the nodes, or beside them so that an edge would lead
+    back.
+    """
+    found: dict[NodeId, Rect] = {}
+    last: dict[NodeId, Rect] = {}
+    for one, region in side.frames.items():
+        frame = placed.layout.frames[f"cluster_{region}"].rect
+        found[one] = _grown(frame, flow, -FRAME_MARGIN - VALUE_HEIGHT)  # without the value's label
+        parts = [node.id for node in placed.graph.nodes if node.region == region]
+        inside = [_shape(placed, part, shapes[part]) for part in parts] or [found[one]]
+        last[one] = max(inside, key=lambda rect: flow * rect.top)
+        if found[one].height > _MOST_HEIGHT * len(inside):
+            found[one] = last[one]
+    for edge in side.graph.edges:
+        if (target := found.get(edge.target)) is not None:
+            place = side.places.get(edge.source)
+            source = found[edge.source] if place is None else _shape(placed, place, shapes[place])
+            if (target.side(-flow) - source.side(flow)) * flow < 0:
+                found[edge.target] = last[edge.target]
+    return found
 
 
 def _grown(rect: Rect, flow: float, space: float) -> Rect:

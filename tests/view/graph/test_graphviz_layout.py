@@ -382,8 +382,8 @@ def spread(routes, frames=(), sources=()):
     starts = {f"from {name}": (x, y + 15) for name, ((x, y), _) in ends.items()}
     places = starts | {f"to {name}": (x, y - 15) for name, (_, (x, y)) in ends.items()}
     clusters = {f"cluster_{number}": one for number, one in enumerate(frames)}
-    froms = dict(zip(routes, sources, strict=True)) if sources else {}
-    edges = [(name, froms.get(name, f"from {name}"), f"to {name}", 0.5) for name in routes]
+    sources_of = dict(zip(routes, sources, strict=True)) if sources else {}
+    edges = [(name, sources_of.get(name, f"from {name}"), f"to {name}", 0.5) for name in routes]
     given = LayoutInput({name: Size(30, 30) for name in places}, edges, {})
     found = Routing(Layout(500, 120, places, clusters, routes), given)
     found.spread()

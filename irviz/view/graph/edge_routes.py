@@ -217,10 +217,12 @@ class Routing:
         layout = self._layout
         frames = dict[str, ClusterFrame]()
         for name, frame in layout.frames.items():
-            rect, (x, y_title) = frame.rect, frame.label
-            (left, top), (right, bottom) = map(moved, (rect[:2], rect[2:]))
-            title = (x, y_title + top - rect.top)
-            frames[name] = ClusterFrame(Rect(left, top, right, bottom), title)
+            rect, (x, y) = frame.rect, frame.label
+            (first, above), (last, below) = self._contents(frame)
+            top = moved((x, first))[1] - max(first - rect.top, above)
+            bottom = moved((x, last))[1] + max(rect.bottom - last, below)
+            title = (x, y + top - rect.top)
+            frames[name] = ClusterFrame(rect._replace(top=top, bottom=bottom), title)
         nodes = {name: moved(centre) for name, centre in layout.nodes.items()}
         height = layout.height + float(shifts[-1])
         self._layout = replace(layout, height=height, nodes=nodes, frames=frames)
@@ -236,6 +238,25 @@ class Routing:
             points = [(x, y + to_source), *map(moved, points), (end, low + to_target)]
             tip = one.tip[0], one.tip[1] + to_target
             self.routes[name] = Route(rounded(*points) if corners else tuple(points), tip)
+
+    def _contents(self, frame: ClusterFrame) -> list[tuple[float, float]]:
+        """Return where the contents of a frame begin and end, and how far from its sides at least.
+
+        Edges that only lead through it are not contents.
+        """
+        rect, title = frame.rect, _title_of(frame)
+        inside = {name for name, one in self._rects.items() if rect.contains(one)}
+        sides = [(y, 0.0) for name in inside for y in self._rects[name][1::2]]
+        sides = sides or [(y, 0.0) for y in rect[1::2]]
+        line = _AT_FRAME + _BETWEEN / 2
+        rows = [
+            (y, _TITLE + _BETWEEN / 2 if min(x, end) < title.right else line)
+            for name, *ends, _ in self._edges
+            if not inside.isdisjoint(ends)
+            for (x, y), (end, low) in pairwise(corners_of(self.routes[name]))
+            if y == low and rect.top < y < rect.bottom
+        ]
+        return [min(sides + rows), max(sides + [(y, line) for y, _ in rows])]
 
     def _lines(self) -> Iterator[_Line]:
         """Yield the parts of routes that lead aside, and the sides of boxes and frames."""

@@ -24,7 +24,8 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind, lone_calls
 from irviz.session.session import Session
 from irviz.session.shown_function import ViewState, stage_view
-from irviz.view.graph.graph_figure import place_graph
+from irviz.view.graph.edge_routes import corners_of
+from irviz.view.graph.graph_figure import draw_placed, place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.side_by_side_layout import place_diff, place_sides
 from irviz.view.svg_primitives import Rect, text_rect
@@ -514,3 +515,51 @@ def test_a_layer_of_one_call_is_drawn_as_the_call_without_a_frame_or_a_button():
     assert f'data-node="{call}"' in svg
     assert 'data-toggle="layer:last"' not in svg
     assert "data-toggle" in svg, "of the layers with frames"
+
+
+class Between(Norms):
+    """Many operators that are in no layer, before the layers."""
+
+    def forward(self, x: nn.Tensor):
+        unary = (nn.op.exp, nn.op.tanh, nn.op.relu, nn.op.sigmoid, nn.op.square)
+        for function in random.Random(1).choices(unary, k=140):
+            x = function(x)
+        return super().forward(x)
+
+
+def test_a_comparison_keeps_the_layers_where_each_call_is_split():
+    mod, _ = Between().export_tvm({"forward": {"x": nn.spec.Tensor((2, 8), "float32")}})
+    before = Session(mod, function="forward").apply("LegalizeOps").apply("ToNonDataflow")
+    (diff,) = before.apply("CallTIRRewrite").diff("2", function="forward").functions
+    names = [one.name for one in union_graph(diff.graphs, (diff.nodes,)).tree.root.inside]
+    assert any("norms.0" in one for one in names)
+    assert not any("steps" in one for one in names)
+
+
+@pytest.fixture(scope="module")
+def split():
+    """Return the diff in which calls with several weights are split into call and buffers."""
+    mod, _ = Norms().export_tvm({"forward": {"x": nn.spec.Tensor((2, 8), "float32")}})
+    before = Session(mod, function="forward").apply("LegalizeOps").apply("ToNonDataflow")
+    (diff,) = before.apply("CallTIRRewrite").diff("2", function="forward").functions
+    return place_diff(diff, expansion=Expansion(every=True))
+
+
+def test_edges_at_a_split_node_are_straight_on_both_sides(split):
+    for side in split.placed:
+        assert side.layout.routes
+        assert all(corners_of(route) for route in side.layout.routes.values())
+
+
+def test_what_a_node_was_split_into_stands_below_all_of_its_texts(split):
+    drawn = draw_placed(split.placed[0], changes=split.changes[0]).svg
+    root = ElementTree.fromstring(drawn)
+    groups = root.findall(".//{*}text[@class='contents']/..")
+    norms = [one for one in groups if "×3 + batch_norm" in "".join(one.itertext())]
+    assert norms
+    for group in norms:
+        name = group.get("data-node")
+        notes = root.findall(f".//{{*}}g[@data-node='{name}']//{{*}}text[@class='note']")
+        assert len(notes) == 5
+        first = min(at(one)[1] for one in group.iterfind("{*}text[@class='contents']"))
+        assert first > max(at(note)[1] for note in notes) + 11

@@ -401,8 +401,8 @@ def count_ranks(bound: BoundNodes, units: Sequence[Unit]) -> int:
 
 
 def _is_call(unit: Unit) -> bool:
-    """Return whether a unit is a step, or a call with its buffers."""
-    return isinstance(unit, int) or unit.kind is RegionKind.CALL
+    """Return whether a unit is a step, or a call with its buffers in one stage or another."""
+    return isinstance(unit, int) or unit.kind in (RegionKind.CALL, RegionKind.FUSED)
 
 
 def _start(unit: Unit) -> int:

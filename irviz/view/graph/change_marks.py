@@ -12,7 +12,13 @@ from irviz.model.diff.aligned_stage_graphs import SideGraph
 from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
-from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width, last_baseline
+from irviz.view.graph.nodes_and_edges import (
+    SceneGeometry,
+    add_shape,
+    bar_width,
+    last_baseline,
+    texts_rect,
+)
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
@@ -96,8 +102,11 @@ def draw_marks(
             below = size.height / 2 - 6
             x, y = rect.centre[0], rect.side(-scene.outward) - scene.outward * below
         elif one in changes.contents:  # it fills a frame
-            y = rect.top + _GAP + size.height / 2
-            _add_lines(group, changes.contents[one], rect, last_baseline(node, rect), theme)
+            if rect.top + 2 * _GAP + size.height <= texts_rect(node, rect).top:
+                y = rect.top + _GAP + size.height / 2
+                _add_lines(group, changes.contents[one], rect, last_baseline(node, rect), theme)
+            else:
+                y = rect.side(-scene.outward) - 5 * scene.outward
         _draw_pill(group, (x, y), mark.text, colour, theme)
 
 

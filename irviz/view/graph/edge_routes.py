@@ -174,7 +174,7 @@ class Routing:
                 np.array([way for way in others if _is_across(way) == is_across]).reshape(-1, 4)
                 for is_across in (True, False)
             )
-            across += np.array([0, 1, 0, -1]) * (2 - room.apart)  # each has 1 px at its sides
+            across += np.array([0, 1, 0, -1]) * (2 * _HALF - room.apart)
             obstacles, known = _Obstacles(met, across, upright), routes[name]
             end = (known.tip[0], known.tip[1] - flow * _ARROW)
             given = known.points[0], end, flow, frames, turns[source], room, obstacles
@@ -539,7 +539,7 @@ def _way(one: Point, other: Point, clear: float) -> Rect:
     """Return the space of a straight part of a route, with `clear` px beside a vertical one."""
     (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
     if top == bottom:
-        return Rect(left, top - 1, right, bottom + 1)
+        return Rect(left, top - _HALF, right, bottom + _HALF)
     return Rect(left - clear, top, right + clear, bottom)
 
 
@@ -614,6 +614,8 @@ _AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
 """How much more than half of it such a route keeps from labels, from arrows and from frames."""
 _ENOUGH = 0.75
 """With this part of the room nothing is moved: it would hardly be seen."""
+_HALF = 0.4
+"""Half of the height of a line, for what it may not overlap."""
 _SAME = 0.1
 """Up to this distance lines are one."""
 _MOST_IN_LANES = 600

@@ -61,7 +61,7 @@ def draw_scene(
     """Draw a graph into a picture; the arguments are those of `draw_graph`."""
     pale = changes.unchanged.union(dimmed) if changes else frozenset(dimmed)
     beside: dict[NodeId, float] = {}
-    if changes:  # what fills a frame has its mark above its texts
+    if changes:  # what fills a frame has its mark above its texts, or at its lower side
         marks = changes.marks.items()
         beside = {one: reserved_width(mark) for one, mark in marks if one not in changes.contents}
     for index, frame in scene.frames.items():

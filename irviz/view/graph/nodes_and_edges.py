@@ -248,6 +248,13 @@ def draw_node(
     return group
 
 
+def texts_rect(node: Node, rect: Rect) -> Rect:
+    """Return the rectangle of the texts in the middle of a node."""
+    lines = node_labels.lines(node)
+    title = svg.text_width(node_labels.title(node), node_labels.NAME_SIZE)
+    return Rect.around(rect.centre, Size(_text_width(title, lines), 14.0 + 12.0 * len(lines)))
+
+
 def last_baseline(node: Node, rect: Rect) -> float:
     """Return the baseline of the last line of a node's texts."""
     notes = len(node_labels.lines(node))

@@ -168,7 +168,8 @@ def _filled_frames(
         if found[one].height > _MOST_HEIGHT * len(inside):
             found[one] = last[one]
     for edge in side.graph.edges:
-        if (target := found.get(edge.target)) is not None:
+        target = found.get(edge.target)
+        if target is not None and not edge.is_carried:
             place = side.places.get(edge.source)
             source = found[edge.source] if place is None else _shape(placed, place, shapes[place])
             if (target.side(-flow) - source.side(flow)) * flow < 0:

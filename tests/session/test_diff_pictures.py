@@ -24,10 +24,10 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import NodeKind, RegionKind, lone_calls
 from irviz.session.session import Session
 from irviz.session.shown_function import ViewState, stage_view
-from irviz.view.graph.edge_routes import corners_of
 from irviz.view.graph.graph_figure import draw_placed, place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
 from irviz.view.graph.side_by_side_layout import place_diff, place_sides
+from irviz.view.graph.straight_ways import corners_of
 from irviz.view.svg_primitives import Rect, text_rect
 from irviz.view.theme import THEMES
 from tests.constructs import construct

@@ -8,42 +8,35 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, product
-from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from irviz.model.graph.graph import grouped
 from irviz.view.graph.layout import ClusterFrame, Layout, LayoutInput, Route
+from irviz.view.graph.straight_ways import (
+    ARROW,
+    BEND,
+    BESIDE,
+    LONG,
+    ROOMS,
+    ROW_GAP,
+    TITLE_HEIGHT,
+    DrawnLines,
+    Points,
+    Room,
+    TakenWays,
+    best_way,
+    corners_of,
+    crossings_of,
+    is_inside,
+    median_x,
+    sampled_route,
+    title_rect,
+    ways_aside,
+    ways_in_lanes,
+)
 from irviz.view.svg_primitives import Point, Rect
-
-Way = TypeVar("Way")
-Points = NDArray[np.float64]
-"""An array with a row of two for each point, or a row of four for each rectangle."""
-
-
-class _Room(NamedTuple):
-    """The room that a straight way needs, and where it is looked for.
-
-    Attributes:
-        apart: The distance in px between routes that lead aside one below the other.
-        starts: How much further from its source a route may lead aside.
-        rows: How much nearer to its target it may, or further from it.
-        steps: Into how many steps the way between its ends is divided.
-        from_frames: The distance of a part that leads aside from the sides of frames.
-        leaves_frames: Whether it may cross frames around neither of its ends.
-        more_crossings: How many edges more it may cross than Graphviz's route, which is harder to
-            follow.
-    """
-
-    apart: float
-    starts: Sequence[float]
-    rows: Sequence[float]
-    steps: int
-    from_frames: float
-    leaves_frames: bool = False
-    more_crossings: float = 4
 
 
 class Routing:
@@ -82,16 +75,16 @@ class Routing:
         entering = grouped(
             (target, (name, source, entry)) for name, source, target, entry in self._edges
         )
-        curves = {name: (one, _sampled(one)) for name, one in self.routes.items()}
+        curves = {name: (one, sampled_route(one)) for name, one in self.routes.items()}
 
         @cache
         def free_direct(source: str, target: str, entry: float) -> list[tuple[Route, Points]]:
             one = self._direct(source, target, entry)
-            return [(one, _sampled(one))] if self._is_free(one) else []
+            return [(one, sampled_route(one))] if self._is_free(one) else []
 
         def crossings(both: Sequence[tuple[Route, Points]]) -> int:
             (_, first), (_, second) = both
-            return _crossings(first, second)
+            return crossings_of(first, second)
 
         for target, siblings in entering.items():
             for pair in combinations(siblings, 2):
@@ -113,9 +106,9 @@ class Routing:
         for name, *ends, _ in self._edges:
             known, rects = self.routes[name], [self._rects[end] for end in ends]
             if frame := next((one for one in frames if all(map(one.contains, rects))), None):
-                x = _sampled(known)[:, 0]
+                x = sampled_route(known)[:, 0]
                 if x.min() < frame.left or x.max() > frame.right:
-                    least, most = frame.left + _BEND, frame.right - _BEND
+                    least, most = frame.left + BEND, frame.right - BEND
                     points = ((min(max(x, least), most), y) for x, y in known.points)
                     self._try(name, Route(tuple(points), known.tip))
 
@@ -138,69 +131,52 @@ class Routing:
         flow, routes = self._flow, self.routes
         boxes, frames = [*self._rects.values()], [*self._layout.frames.values()]
         outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
-        taken = [
-            (source, _way(*pair, _BEND))
-            for name, source, *_ in self._edges
-            if name in kept
-            for pair in pairwise(corners_of(routes[name])[1:-1])
-        ]
+        taken = TakenWays((one[1], routes[one[0]]) for one in self._edges if one[0] in kept)
         # where routes from a node lead aside: others may do so, too
         turns = defaultdict[str, list[float]](list)
         # the longest first: short ones find another place more easily
         edges = sorted(
             self._edges, key=lambda one: -math.dist(routes[one[0]].points[0], routes[one[0]].tip)
         )
-        if len(edges) > _MOST_IN_LANES:
+        if not 0 < len(edges) <= _MOST_IN_LANES:
             return
-        sources = np.array([source for _, source, *_ in edges])
-        known = [routes[name] for name, *_ in edges]
-        # with their arrows: Graphviz leads some across those of others
-        sampled = [np.vstack([_sampled(one), one.tip]) for one in known]
-        low, high = (np.array([end(one, 0) for one in sampled]) for end in (np.min, np.max))
+        drawn = DrawnLines((source, routes[name]) for name, source, *_ in edges)
 
-        def crossings(way: Points, source: str) -> int:
-            is_near = ((low <= way.max(0)) & (high >= way.min(0))).all(1) & (sources != source)
-            others = [sampled[at] for at in np.flatnonzero(is_near)]
-            return _segments_crossed(way, others) if others else 0
-
-        def straight_ways(at: int, room: _Room) -> Iterator[tuple[int, list[Point]]]:
+        def straight_ways(at: int, room: Room) -> Iterator[tuple[int, list[Point]]]:
             """Yield the corners of ways that a route can take, after how many each crosses."""
             name, source, target, _ = edges[at]
             ends = np.array([self._layout.nodes[source], self._layout.nodes[target]])
-            foreign = outlines[~_inside(ends, outlines).any(0)]
-            met = self._boxes if room.leaves_frames else np.vstack([self._boxes, foreign])
-            others = [way for other, way in taken if other != source]
-            across, upright = (
-                np.array([way for way in others if _is_across(way) == is_across]).reshape(-1, 4)
-                for is_across in (True, False)
-            )
-            across += np.array([0, 1, 0, -1]) * (2 * _HALF - room.apart)
-            obstacles, known = _Obstacles(met, across, upright), routes[name]
-            end = (known.tip[0], known.tip[1] - flow * _ARROW)
+            foreign = outlines[~is_inside(ends, outlines).any(0)]
+            met = self._boxes if room.is_last else np.vstack([self._boxes, foreign])
+            obstacles, known = taken.obstacles(met, source, room), routes[name]
+            end = (known.tip[0], known.tip[1] - flow * ARROW)
             given = known.points[0], end, flow, frames, turns[source], room, obstacles
-            if len(known.points) < _LONG:
-                ways = _ways_aside(*given)
+            if len(known.points) < LONG:
+                ways = ways_aside(*given)
             else:
-                ways = _ways_in_lanes(*given, boxes, _median_x(sampled[at][:-1]))
+                ways = ways_in_lanes(*given, boxes, median_x(drawn.lines[at][:-1]))
             for corners in ways:
                 points = [known.points[0], *corners, end]
-                yield crossings(np.array([*points, known.tip]), source), points
+                yield drawn.crossings(np.array([*points, known.tip]), source), points
+
+        def way_in(at: int, room: Room, crossed: int) -> list[Point]:
+            """Return the best of these ways, [] if each crosses too many."""
+            if room.is_last:
+                return next((way for _, way in straight_ways(at, room)), [])
+            count, way = best_way(straight_ways(at, room), crossed, [])
+            return way if count <= crossed + _MORE_CROSSINGS else []
 
         for at, (name, source, *_) in enumerate(edges):
             if name in kept:
                 continue
-            crossed = crossings(sampled[at], source)
-            tried = (
-                (way, count <= crossed + room.more_crossings)
-                for room in _ROOMS
-                for count, way in (_best_way(straight_ways(at, room), crossed, []),)
-            )
-            if points := next((way for way, is_enough in tried if way and is_enough), None):
-                routes[name] = Route(rounded(*points), routes[name].tip)
-                sampled[at] = np.array([*points, routes[name].tip])
-                low[at], high[at] = sampled[at].min(0), sampled[at].max(0)
+            crossed = drawn.crossings(drawn.lines[at], source)
+            points = next(filter(None, (way_in(at, room, crossed) for room in ROOMS)), None)
+            if points:
+                tip = routes[name].tip
+                routes[name] = Route(rounded(*points), tip)
+                drawn.move(at, np.array([*points, tip]))
                 turns[source].append(points[1][1])
-                taken += [(source, _way(*pair, _BEND)) for pair in pairwise(points[1:-1])]
+                taken.add(source, points[1:-1])
 
     def spread(self) -> None:
         """Make the layout higher where routes lead aside too close to one another, or to frames.
@@ -244,13 +220,13 @@ class Routing:
 
         Edges that only lead through it are not contents.
         """
-        rect, title = frame.rect, _title_of(frame)
+        rect, title = frame.rect, title_rect(frame)
         inside = {name for name, one in self._rects.items() if rect.contains(one)}
         sides = [(y, 0.0) for name in inside for y in self._rects[name][1::2]]
         sides = sides or [(y, 0.0) for y in rect[1::2]]
         line = _AT_FRAME + _BETWEEN / 2
         rows = [
-            (y, _TITLE + _BETWEEN / 2 if min(x, end) < title.right else line)
+            (y, TITLE_HEIGHT + _BETWEEN / 2 if min(x, end) < title.right else line)
             for name, *ends, _ in self._edges
             if not inside.isdisjoint(ends)
             for (x, y), (end, low) in pairwise(corners_of(self.routes[name]))
@@ -262,7 +238,7 @@ class Routing:
         """Yield the parts of routes that lead aside, and the sides of boxes and frames."""
         for name, source, *_ in self._edges:
             for (x, y), (end, below) in pairwise(corners_of(self.routes[name])):
-                if y == below and abs(x - end) > _BEND:
+                if y == below and abs(x - end) > BEND:
                     room = _BETWEEN / 2
                     yield _Line(y, min(x, end), max(x, end), room, room, source)
         above, below = (_AT_ARROW, _AT_LABEL) if self._flow > 0 else (_AT_LABEL, _AT_ARROW)
@@ -273,7 +249,7 @@ class Routing:
             left, top, right, bottom = frame.rect
             for y in (top, bottom):
                 yield _Line(y, left, right, _AT_FRAME, _AT_FRAME)
-            yield _Line(top, left, _title_of(frame).right, 0, _TITLE)
+            yield _Line(top, left, title_rect(frame).right, 0, TITLE_HEIGHT)
 
     def straighten(self) -> None:
         """Make almost vertical routes vertical, unless the tips or routes would meet others."""
@@ -285,9 +261,9 @@ class Routing:
                 x, (tip, y) = one.points[0][0], one.tip
                 others = [self.routes[other].tip[0] for other in names if other != name]
                 if (
-                    rect.left + _BEND <= x <= rect.right - _BEND
+                    rect.left + BEND <= x <= rect.right - BEND
                     and all(abs(along - x) <= _SLANT for along, _ in (*one.points, one.tip))
-                    and all(abs(at - x) >= _BESIDE and (at < x) == (at < tip) for at in others)
+                    and all(abs(at - x) >= BESIDE and (at < x) == (at < tip) for at in others)
                 ):
                     self._try(name, Route(tuple((x, along) for _, along in one.points), (x, y)))
 
@@ -311,12 +287,12 @@ class Routing:
 
     def _is_free(self, one: Route) -> bool:
         """Return whether a route runs through no box."""
-        points = _sampled(one)
+        points = sampled_route(one)
         lengths = np.hypot(*np.diff(points, axis=0).T)
         far = np.concatenate([[0.0], np.cumsum(lengths)])
         steps = np.linspace(0.0, far[-1], 2 + int(far[-1] / _STEP))
         along = np.stack([np.interp(steps, far, line) for line in points.T], axis=1)
-        return not _inside(along, self._boxes).any()
+        return not is_inside(along, self._boxes).any()
 
 
 class _Line(NamedTuple):
@@ -347,7 +323,7 @@ def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
         for before in () if is_beside[at] else range(at - 1, -1, -1):
             other = lines[before]
             gap = line.y - other.y
-            if gap >= _BETWEEN + _TITLE:
+            if gap >= _BETWEEN + TITLE_HEIGHT:
                 break
             is_one = other.source == line.source and gap < _SAME
             if (line.source or other.source) and not is_one and _overlap(line, other):
@@ -359,18 +335,6 @@ def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
 
 def _overlap(one: _Line, other: _Line) -> bool:
     return one.left < other.right and other.left < one.right
-
-
-def corners_of(route: Route) -> list[Point]:
-    """Return the corners of a straight route, with its ends; none for a curve."""
-    points = route.points
-    corners = [points[0]]
-    for start, first, last, end in (points[at : at + 4] for at in range(0, len(points) - 3, 3)):
-        if first == last:
-            corners.append(first)
-        elif not any(a == b == c == d for a, b, c, d in zip(start, first, last, end, strict=True)):
-            return []
-    return [*corners, points[-1]]
 
 
 def forks(routes: Sequence[Route]) -> dict[int, list[Point]]:
@@ -401,257 +365,32 @@ def _sign(distance: float) -> int:
     return 0 if abs(distance) < 2 * _SAME else 1 if distance > 0 else -1
 
 
-class _Obstacles(NamedTuple):
-    """What a straight way may not meet: boxes and frames, and parallel parts of other routes."""
-
-    boxes: Points
-    across: Points
-    upright: Points
-
-    def leave_free(self, one: Point, other: Point, clear: float = 0.0) -> bool:
-        """Return whether a straight line between two points meets none of them."""
-        way = _way(one, other, clear)
-        return not (
-            _meet(way, self.boxes) or _meet(way, self.across if _is_across(way) else self.upright)
-        )
-
-
-def _ways_in_lanes(
-    start: Point,
-    end: Point,
-    flow: float,
-    frames: Sequence[ClusterFrame],
-    turned: Sequence[float],
-    room: _Room,
-    obstacles: _Obstacles,
-    boxes: Sequence[Rect],
-    middle: float,
-) -> Iterator[list[Point]]:
-    """Yield the corners of straight ways past boxes, the best first, none along a frame.
-
-    Where other routes from its source have `turned`, this one does, too, if it can. `middle` is
-    where most of it would be.
-    """
-    above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
-    if (end[1] - start[1]) * flow <= 0:
-        return
-    rows = min(above, below), max(above, below)
-    outlines, ends = [one.rect for one in frames], (start[0], end[0])
-    lanes = _free_lanes(boxes, outlines, rows, middle, ends)
-    outside = (start[0], start[1] + flow)  # of the source, but for rounding
-    is_free = obstacles.leave_free
-    shared = (y for y in turned if 0 <= (y - above) * flow <= max(room.starts))
-    firsts = [*shared, *(above + flow * gap for gap in room.starts)]
-    firsts = [y for y in firsts if is_free(outside, (start[0], y))]
-    lasts = [below - flow * gap for gap in room.rows]
-    lasts = [y for y in lasts if is_free((end[0], y), end)]
-    for clear, x in product(_CLEAR, lanes):
-        first = next((y for y in firsts if is_free((start[0], y), (x, y))), None)
-        last = next((y for y in lasts if is_free((x, y), (end[0], y))), None)
-        if first is not None and last is not None and is_free((x, first), (x, last), clear):
-            yield [(start[0], first), (x, first), (x, last), (end[0], last)]
-
-
-def _ways_aside(
-    start: Point,
-    end: Point,
-    flow: float,
-    frames: Sequence[ClusterFrame],
-    turned: Sequence[float],
-    room: _Room,
-    obstacles: _Obstacles,
-) -> Iterator[list[Point]]:
-    """Yield the corners of straight ways that lead aside once, as those in lanes."""
-    if (end[1] - start[1]) * flow <= 0 or start[0] == end[0]:
-        return
-    left, right = sorted((start[0], end[0]))
-    across = [one for one in frames if one.rect.left < right and one.rect.right > left]
-    lines = [y for one in across for y in one.rect[1::2]]
-    titles = [_title_of(one) for one in across]
-    top, bottom = sorted((start[1], end[1]))
-    rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
-    rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
-    outside, is_free = (start[0], start[1] + flow), obstacles.leave_free
-    for y in (*(one for one in turned if top < one < bottom), *rows):
-        corners = (start[0], y), (end[0], y)
-        is_far = all(abs(y - line) > room.from_frames for line in lines)
-        is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
-        if is_clear and all(map(is_free, (outside, *corners), (*corners, end))):
-            yield [*corners]
-
-
-def _median_x(sampled: Points) -> float:
-    """Return the median of a route's x, weighted by the height of each part."""
-    x = sampled[1:, 0]
-    order = np.argsort(x)
-    heights = np.cumsum(abs(np.diff(sampled[:, 1]))[order])
-    return float(x[order][np.searchsorted(heights, heights[-1] / 2)])
-
-
-def _free_lanes(
-    boxes: Sequence[Rect],
-    frames: Sequence[Rect],
-    rows: tuple[float, float],
-    middle: float,
-    ends: tuple[float, float],
-) -> list[float]:
-    """Return where a vertical line between two rows meets no box and is not along a frame.
-
-    At the ends of the route first, then as near as possible to its middle; those that are hard to
-    tell from the side of a frame come later, and last those outside of a frame around both ends.
-    """
-    top, bottom = rows
-    sides, lines = (
-        np.array([x for one in rects if one.top < bottom and one.bottom > top for x in one[::2]])
-        for rects in (boxes, frames)
-    )
-    beside = np.add.outer([*sides, *lines], _GAPS).ravel()
-    near = sorted({middle, *beside}, key=lambda x: (abs(x - middle), x))
-    every = np.array([*ends, *near])[:, None]
-    room = abs(every - lines).min(1, initial=math.inf)
-    is_free = room >= _BESIDE / 2
-    is_free &= ~((sides[::2] - _BEND < every) & (every < sides[1::2] + _BEND)).any(1)
-    way = Rect(min(ends), top, max(ends), bottom)
-    left, right = np.array([one[::2] for one in frames if one.contains(way)]).reshape(-1, 2).T
-    is_outside = ((every < left) | (right < every)).any(1)
-    best = np.argsort(2 * is_outside + (room < _BESIDE), kind="stable")
-    return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
-
-
-def _inside(points: Points, rects: Points) -> NDArray[np.bool]:
-    """Return for each point (rows) and rectangle (columns) whether it is inside."""
-    x, y = points.T[:, :, None]
-    left, top, right, bottom = rects.T
-    return np.asarray((left < x) & (x < right) & (top < y) & (y < bottom))
-
-
-def _best_way(ways: Iterable[tuple[int, Way]], enough: int, default: Way) -> tuple[int, Way]:
-    """Return the first way that crosses at most `enough` things, else that which crosses fewest."""
-    tried = []
-    for crossed, way in ways:
-        if crossed <= enough:
-            return crossed, way
-        tried.append((crossed, way))
-    return min(tried, key=itemgetter(0), default=(0, default))
-
-
-def _way(one: Point, other: Point, clear: float) -> Rect:
-    """Return the space of a straight part of a route, with `clear` px beside a vertical one."""
-    (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
-    if top == bottom:
-        return Rect(left, top - _HALF, right, bottom + _HALF)
-    return Rect(left - clear, top, right + clear, bottom)
-
-
-def _is_across(way: Rect) -> bool:
-    return way.width > way.height
-
-
-def _meet(way: Rect, obstacles: Points) -> bool:
-    """Return whether a rectangle overlaps an obstacle."""
-    left, top, right, bottom = obstacles.T
-    met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
-    return bool(met.any())
-
-
-def _title_of(frame: ClusterFrame) -> Rect:
-    x, y = frame.label
-    return Rect(frame.rect.left, y - _TITLE / 2, 2 * x - frame.rect.left, y + _TITLE / 2)
-
-
-def _crossings(first: Points, second: Points) -> int:
-    """Return how often two lines of several segments cross."""
-    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
-        return 0
-    return _segments_crossed(first, [second])
-
-
-def _segments_crossed(line: Points, others: Sequence[Points]) -> int:
-    """Return how often a line of several segments crosses others, all at once."""
-    start, way = line[:-1, None], line[1:, None] - line[:-1, None]
-    other = np.vstack([one[:-1] for one in others])[None]
-    other_way = np.vstack([one[1:] for one in others])[None] - other
-    gap = other - start
-    turn = _turn(way, other_way)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
-    return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
-
-
-def _sampled(one: Route) -> Points:
-    """Return points of a curve, eight for each of its parts, and its end."""
-    points = np.array(one.points)
-    parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
-    found = np.einsum("tk,pkc->ptc", _BERNSTEIN, parts).reshape(-1, 2)
-    return np.vstack([found, points[-1:]])
-
-
-def _turn(one: Points, two: Points) -> Points:
-    return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
-
-
-_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
-"""How far after its start, and before its end, a route turns to and from its lane."""
-_WIDE = _Room(3.0, (0.0,), (0.0, -3.0, 3.0, -6.0, 6.0), 20, 4.0)
-_NEAR = 0.0, -0.7, 0.7, -1.4, 1.4, -2.1, 2.1, -2.8, 2.8
-_BEFORE_FRAME = -5.0, -6.0, -6.8, -7.5
-"""Rows between a node and a frame before it, which is 8 px from it until the layout is spread."""
-_TIGHT = _Room(0.6, _NEAR[::2], (*_NEAR, *_BEFORE_FRAME), 40, 1.0)
-_LAST = _Room(
-    0.6,
-    [0.7 * step for step in range(20)],
-    [0.7 * step for step in range(-11, 20)],
-    40,
-    1.0,
-    leaves_frames=True,
-    more_crossings=math.inf,
-)
-_ROOMS = _WIDE, _TIGHT, _TIGHT._replace(leaves_frames=True), _LAST
-"""The rooms that are tried one after another."""
 _BETWEEN = 7.0
 """The distance of routes that lead aside one below the other, once the layout is spread."""
 _AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
 """How much more than half of it such a route keeps from labels, from arrows and from frames."""
 _ENOUGH = 0.75
 """With this part of the room nothing is moved: it would hardly be seen."""
-_HALF = 0.4
-"""Half of the height of a line, for what it may not overlap."""
 _SAME = 0.1
 """Up to this distance lines are one."""
 _MOST_IN_LANES = 600
 """The most routes among which lanes are looked for: more take seconds."""
 _STEP = 8.0
 """The distance in px of the points of a route that are looked for in boxes."""
-_LONG = 7
-"""The points of a route of two curves: it turns more than once, or leads past other rows."""
-_GAPS = -9.0, -6.0, 6.0, 9.0
-"""Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
-_CLEAR = 8.0, 4.0
-"""The distances of a lane from boxes, the best one and the least."""
-_MOST_LANES = 6
-"""The most lanes that are tried for a route."""
 _SLANT = 12.0
 """By how many px a line leans at most that looks badly drawn."""
-_TITLE = 14.0
-"""The height of a frame's title."""
+_MORE_CROSSINGS = 4
+"""How many edges more a straight route may cross than Graphviz's, which is harder to follow."""
 _STRAIGHT = 0.35
 """The part of the way in which such a route turns; a third would be a straight line."""
-_TIMES = np.arange(8)[:, None] / 8
-_BERNSTEIN = np.hstack([math.comb(3, k) * _TIMES**k * (1 - _TIMES) ** (3 - k) for k in range(4)])
-
-
 # --- fallback routes ---------------------------------------------------------------------------
 #
 # Route the edges that Graphviz leaves out, or leads through boxes.
 
 
-NODE_GAP, ROW_GAP = 18.0, 36.0
-_ARROW = 7.0
-_TURN_AT_SOURCE, _TURN_AT_TARGET, _BEND = 8.0, 4.0, 4.0
-"""How far a backward edge extends beyond its ends, and how far before a corner it turns."""
-_BESIDE = NODE_GAP / 2
-"""The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
-_ASIDE = _BESIDE, 2 * _BESIDE / 3
+_TURN_AT_SOURCE, _TURN_AT_TARGET = 8.0, 4.0
+"""How far a backward edge extends beyond its ends."""
+_ASIDE = BESIDE, 2 * BESIDE / 3
 """The same, and the middle between a box and the frame around it."""
 
 
@@ -672,7 +411,7 @@ def route(
     """
     start = (source.centre[0], source.side(flow))
     tip = (target.left + entry * target.width, target.side(-flow))
-    end = (tip[0], tip[1] - flow * _ARROW)
+    end = (tip[0], tip[1] - flow * ARROW)
     ahead = (end[1] - start[1]) * flow
     if ahead >= 0 and is_direct:
         reach = flow * max(ahead, ROW_GAP) / 2
@@ -695,12 +434,12 @@ def _way_back(
         ways = [Rect(x - 3.9, ends[0] - 0.9, x + 3.9, ends[1] + 0.9)]
         for at, y in (leaving, entering):
             ways.append(Rect(min(at, x) - 0.9, y - 0.9, max(at, x) + 0.9, y + 0.9))
-        along = sum(abs(x - side) < _BESIDE / 2 for side in lines)
+        along = sum(abs(x - side) < BESIDE / 2 for side in lines)
         return along + sum(way.overlaps(box) for way in ways for box in boxes)
 
     lines = {x for one in frames if one.bottom > ends[0] and one.top < ends[1] for x in one[::2]}
     sides = {
-        (x, _BESIDE - far)
+        (x, BESIDE - far)
         for box in beside
         for far in _ASIDE
         for x in (box.left - far, box.right + far)
@@ -711,7 +450,7 @@ def _way_back(
         return round(abs(x - leaving[0]) + abs(x - entering[0]) + 3 * nearer, 3), -x
 
     nearest = [x for x, _ in sorted(sides, key=detour)]
-    return _best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
+    return best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]
 
 
 def rounded(*corners: Point) -> tuple[Point, ...]:
@@ -732,5 +471,5 @@ def _straight_to(start: Point, end: Point) -> list[Point]:
 def _toward(one: Point, other: Point) -> Point:
     """Return a point near the first, on the line to the second."""
     length = math.dist(one, other)
-    share = min(_BEND / length, 0.5) if length else 0.0
+    share = min(BEND / length, 0.5) if length else 0.0
     return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))

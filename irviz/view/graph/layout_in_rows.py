@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from irviz.model.graph.graph import grouped
-from irviz.view.graph.edge_routes import NODE_GAP, ROW_GAP, route
+from irviz.view.graph.edge_routes import route
 from irviz.view.graph.layout import ClusterFrame, Layout, LayoutInput, Route
+from irviz.view.graph.straight_ways import NODE_GAP, ROW_GAP
 from irviz.view.svg_primitives import Point, Rect, Size
 
 FRAME_MARGIN = 12.0

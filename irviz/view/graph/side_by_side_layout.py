@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
 from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.edge_routes import Routing
+from irviz.view.graph.edge_routes import Routing, rounded
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
@@ -26,6 +27,7 @@ from irviz.view.graph.nodes_and_edges import (
     shape_size,
     title_space,
 )
+from irviz.view.graph.straight_ways import ARROW
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import get_theme
 
@@ -96,7 +98,7 @@ def _side(
     flow = 1.0 if direction == "down" else -1.0
     nodes: dict[str, Point] = {}
     rects: dict[str, Rect] = {}
-    filled = _filled_frames(placed, side, shapes, flow)
+    filled, entering = _filled_frames(placed, side, shapes, flow)
     for index, node in enumerate(side.graph.nodes):
         name = f"n{index}"
         if node.id in filled:
@@ -118,6 +120,7 @@ def _side(
         for index, (number, pair) in enumerate(zip(along, ends, strict=True))
         if number is not None and filled.keys().isdisjoint(pair)
     }
+    routes |= entering
     boxes = {one: _box(placed, place, sizes[place]) for one, place in side.places.items()}
     boxes |= {one: _grown(rect, flow, VALUE_HEIGHT) for one, rect in filled.items()}
     own = frame_contents(side.graph, boxes, routes)
@@ -145,17 +148,19 @@ def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
     return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
 
 
+_TURN, _BETWEEN = 8.0, 7.0
+"""How far from its start an edge turns to a shape beside it, and between two of these."""
 _MOST_HEIGHT = 140.0
 """The most height of a frame for each node in it, in px: beyond it, others are between them."""
 
 
 def _filled_frames(
     placed: PlacedGraph, side: SideGraph, shapes: Mapping[NodeId, Size], flow: float
-) -> dict[NodeId, Rect]:
+) -> tuple[dict[NodeId, Rect], dict[str, Route]]:
     """Return the shape of each node in the place of a frame: the frame's, or its last node's.
 
-    The latter stands where others are between the nodes, or beside them so that an edge would lead
-    back.
+    The latter stands where others are between the nodes, or where an edge would lead back. From
+    nodes beside a frame edges enter it at that side; these routes are returned, too.
     """
     found: dict[NodeId, Rect] = {}
     last: dict[NodeId, Rect] = {}
@@ -167,14 +172,36 @@ def _filled_frames(
         last[one] = max(inside, key=lambda rect: flow * rect.top)
         if found[one].height > _MOST_HEIGHT * len(inside):
             found[one] = last[one]
-    for edge in side.graph.edges:
+    entering: dict[str, Route] = {}
+    entered = Counter[NodeId]()
+    for number, edge in enumerate(side.graph.edges):
         target = found.get(edge.target)
         if target is not None and not edge.is_carried:
             place = side.places.get(edge.source)
             source = found[edge.source] if place is None else _shape(placed, place, shapes[place])
             if (target.side(-flow) - source.side(flow)) * flow < 0:
-                found[edge.target] = last[edge.target]
-    return found
+                outside = _grown(source, flow, VALUE_HEIGHT)
+                route = _from_beside(outside, target, flow, entered[edge.target])
+                entered[edge.target] += 1
+                if route is None:
+                    found[edge.target] = last[edge.target]
+                else:
+                    entering[f"e{number}"] = route
+    return found, entering
+
+
+def _from_beside(source: Rect, target: Rect, flow: float, number: int) -> Route | None:
+    """Return a route into the side of a shape from a node beside it, None if there is none.
+
+    `number` is how many others have such a route to this shape.
+    """
+    x, start = source.centre[0], source.side(flow)
+    y = start + flow * (_TURN + _BETWEEN * number)
+    if target.left - ARROW < x < target.right + ARROW or not target.top < y < target.bottom:
+        return None
+    tip = target.left if x < target.left else target.right
+    base = tip - math.copysign(ARROW, tip - x)
+    return Route(rounded((x, start), (x, y), (base, y)), (tip, y))
 
 
 def _grown(rect: Rect, flow: float, space: float) -> Rect:

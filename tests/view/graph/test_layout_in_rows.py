@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irviz.view.graph import edge_routes as module
+from irviz.view.graph import straight_ways as module
 from irviz.view.graph.dot import FLOWS
 from irviz.view.graph.edge_routes import Routing
 from irviz.view.graph.layout import Layout, LayoutInput

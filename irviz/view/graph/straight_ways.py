@@ -1,0 +1,343 @@
+"""Straight ways for edges: in lanes beside boxes, or aside in one row, apart from other ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, product
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irviz.view.graph.layout import ClusterFrame, Route
+from irviz.view.svg_primitives import Point, Rect
+
+Way = TypeVar("Way")
+Points = NDArray[np.float64]
+"""An array with a row of two for each point, or a row of four for each rectangle."""
+
+
+NODE_GAP, ROW_GAP = 18.0, 36.0
+ARROW = 7.0
+BEND = 4.0
+"""How far before a corner a route turns."""
+BESIDE = NODE_GAP / 2
+"""The distance of a backward edge from the boxes beside it: the middle of a gap between two."""
+
+
+class Room(NamedTuple):
+    """The room that a straight way needs, and where it is looked for.
+
+    Attributes:
+        apart: The distance in px between routes that lead aside one below the other.
+        starts: How much further from its source a route may lead aside.
+        rows: How much nearer to its target it may, or further from it.
+        steps: Into how many steps the way between its ends is divided.
+        from_frames: The distance of a part that leads aside from the sides of frames.
+        is_last: Whether nothing is tried after it: frames around neither of its ends may be
+            crossed, and any number of edges.
+    """
+
+    apart: float
+    starts: Sequence[float]
+    rows: Sequence[float]
+    steps: int
+    from_frames: float
+    is_last: bool = False
+
+
+class Obstacles(NamedTuple):
+    """What a straight way may not meet: boxes and frames, and parallel parts of other routes."""
+
+    boxes: Points
+    across: Points
+    upright: Points
+
+    def leave_free(self, one: Point, other: Point, clear: float = 0.0) -> bool:
+        """Return whether an upright line between two points meets none of them."""
+        way = _way(one, other, clear)
+        return not (_meet(way, self.boxes) or _meet(way, self.upright))
+
+    def free_rows(self, rows: Sequence[float], start: float, end: float) -> list[float]:
+        """Return the rows in which a line from one x to another meets none of them."""
+        if start == end or not len(rows):
+            return [*rows]
+        left, top, right, bottom = np.vstack([self.boxes, self.across]).T
+        is_there = (left < max(start, end)) & (min(start, end) < right)
+        high, low = top[is_there] - _HALF, bottom[is_there] + _HALF
+        y = np.array(rows)
+        met = (high < y[:, None]) & (y[:, None] < low)
+        return [float(one) for one in y[~met.any(1)]]
+
+
+class DrawnLines:
+    """The lines of all routes, with the node that each is from; they cross one another."""
+
+    def __init__(self, routes: Iterable[tuple[str, Route]]) -> None:
+        sources, known = zip(*routes, strict=True)
+        self._sources = np.array(sources)
+        # with their arrows: Graphviz leads some across those of others
+        self.lines = [np.vstack([sampled_route(one), one.tip]) for one in known]
+        self._low = np.array([line.min(0) for line in self.lines])
+        self._high = np.array([line.max(0) for line in self.lines])
+
+    def crossings(self, way: Points, source: str) -> int:
+        """Return how often a line from a node crosses those from others."""
+        is_near = ((self._low <= way.max(0)) & (self._high >= way.min(0))).all(1)
+        others = [self.lines[at] for at in np.flatnonzero(is_near & (self._sources != source))]
+        return _segments_crossed(way, others) if others else 0
+
+    def move(self, at: int, line: Points) -> None:
+        """Give a route another line."""
+        self.lines[at], self._low[at], self._high[at] = line, line.min(0), line.max(0)
+
+
+class TakenWays:
+    """The parts of straight routes, with the node that each is from."""
+
+    def __init__(self, known: Iterable[tuple[str, Route]]) -> None:
+        self._across: list[tuple[str, Rect]] = []
+        self._upright: list[tuple[str, Rect]] = []
+        for source, route in known:
+            self.add(source, corners_of(route)[1:-1])
+
+    def add(self, source: str, corners: Sequence[Point]) -> None:
+        """Add the parts between the corners of a route."""
+        for way in (_way(*pair, BEND) for pair in pairwise(corners)):
+            (self._across if _is_across(way) else self._upright).append((source, way))
+
+    def obstacles(self, boxes: Points, source: str, room: Room) -> Obstacles:
+        """Return what another route from a node may not meet."""
+        across, upright = (
+            np.array([way for other, way in ways if other != source]).reshape(-1, 4)
+            for ways in (self._across, self._upright)
+        )
+        across += np.array([0, 1, 0, -1]) * (2 * _HALF - room.apart)
+        return Obstacles(boxes, across, upright)
+
+
+def ways_in_lanes(
+    start: Point,
+    end: Point,
+    flow: float,
+    frames: Sequence[ClusterFrame],
+    turned: Sequence[float],
+    room: Room,
+    obstacles: Obstacles,
+    boxes: Sequence[Rect],
+    middle: float,
+) -> Iterator[list[Point]]:
+    """Yield the corners of straight ways past boxes, the best first, none along a frame.
+
+    Where other routes from its source have `turned`, this one does, too, if it can. `middle` is
+    where most of it would be.
+    """
+    above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+    if (end[1] - start[1]) * flow <= 0:
+        return
+    rows = min(above, below), max(above, below)
+    outlines, ends = [one.rect for one in frames], (start[0], end[0])
+    lanes = _free_lanes(boxes, outlines, rows, middle, ends)
+    outside = (start[0], start[1] + flow)  # of the source, but for rounding
+    is_free = obstacles.leave_free
+    shared = (y for y in turned if 0 <= (y - above) * flow <= max(room.starts))
+    firsts = [*shared, *(above + flow * gap for gap in room.starts)]
+    firsts = [y for y in firsts if is_free(outside, (start[0], y))]
+    lasts = [below - flow * gap for gap in room.rows]
+    lasts = [y for y in lasts if is_free((end[0], y), end)]
+    ways = [
+        (first, x, last)
+        for x in lanes
+        for first in obstacles.free_rows(firsts, start[0], x)[:1]
+        for last in obstacles.free_rows(lasts, x, end[0])[:1]
+    ]
+    for clear, (first, x, last) in product(_CLEAR, ways):
+        if is_free((x, first), (x, last), clear):
+            yield [(start[0], first), (x, first), (x, last), (end[0], last)]
+
+
+def ways_aside(
+    start: Point,
+    end: Point,
+    flow: float,
+    frames: Sequence[ClusterFrame],
+    turned: Sequence[float],
+    room: Room,
+    obstacles: Obstacles,
+) -> Iterator[list[Point]]:
+    """Yield the corners of straight ways that lead aside once, as those in lanes."""
+    if (end[1] - start[1]) * flow <= 0 or start[0] == end[0]:
+        return
+    left, right = sorted((start[0], end[0]))
+    across = [one for one in frames if one.rect.left < right and one.rect.right > left]
+    lines = [y for one in across for y in one.rect[1::2]]
+    titles = [title_rect(one) for one in across]
+    top, bottom = sorted((start[1], end[1]))
+    rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
+    rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
+    outside, is_free = (start[0], start[1] + flow), obstacles.leave_free
+    rows = [*(one for one in turned if top < one < bottom), *rows]
+    for y in obstacles.free_rows(rows, left, right):
+        corners = (start[0], y), (end[0], y)
+        is_far = all(abs(y - line) > room.from_frames for line in lines)
+        is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
+        if is_clear and is_free(outside, corners[0]) and is_free(corners[1], end):
+            yield [*corners]
+
+
+def median_x(sampled: Points) -> float:
+    """Return the median of a route's x, weighted by the height of each part."""
+    x = sampled[1:, 0]
+    order = np.argsort(x)
+    heights = np.cumsum(abs(np.diff(sampled[:, 1]))[order])
+    return float(x[order][np.searchsorted(heights, heights[-1] / 2)])
+
+
+def _free_lanes(
+    boxes: Sequence[Rect],
+    frames: Sequence[Rect],
+    rows: tuple[float, float],
+    middle: float,
+    ends: tuple[float, float],
+) -> list[float]:
+    """Return where a vertical line between two rows meets no box and is not along a frame.
+
+    At the ends of the route first, then as near as possible to its middle; those that are hard to
+    tell from the side of a frame come later, and last those outside of a frame around both ends.
+    """
+    top, bottom = rows
+    sides, lines = (
+        np.array([x for one in rects if one.top < bottom and one.bottom > top for x in one[::2]])
+        for rects in (boxes, frames)
+    )
+    beside = np.add.outer([*sides, *lines], _GAPS).ravel()
+    near = sorted({middle, *beside}, key=lambda x: (abs(x - middle), x))
+    every = np.array([*ends, *near])[:, None]
+    room = abs(every - lines).min(1, initial=math.inf)
+    is_free = room >= BESIDE / 2
+    is_free &= ~((sides[::2] - BEND < every) & (every < sides[1::2] + BEND)).any(1)
+    way = Rect(min(ends), top, max(ends), bottom)
+    left, right = np.array([one[::2] for one in frames if one.contains(way)]).reshape(-1, 2).T
+    is_outside = ((every < left) | (right < every)).any(1)
+    best = np.argsort(2 * is_outside + (room < BESIDE), kind="stable")
+    return [float(x) for x in every[best[is_free[best]], 0][:_MOST_LANES]]
+
+
+def corners_of(route: Route) -> list[Point]:
+    """Return the corners of a straight route, with its ends; none for a curve."""
+    points = route.points
+    corners = [points[0]]
+    for start, first, last, end in (points[at : at + 4] for at in range(0, len(points) - 3, 3)):
+        if first == last:
+            corners.append(first)
+        elif not any(a == b == c == d for a, b, c, d in zip(start, first, last, end, strict=True)):
+            return []
+    return [*corners, points[-1]]
+
+
+def is_inside(points: Points, rects: Points) -> NDArray[np.bool]:
+    """Return for each point (rows) and rectangle (columns) whether it is inside."""
+    x, y = points.T[:, :, None]
+    left, top, right, bottom = rects.T
+    return np.asarray((left < x) & (x < right) & (top < y) & (y < bottom))
+
+
+def best_way(ways: Iterable[tuple[int, Way]], enough: int, default: Way) -> tuple[int, Way]:
+    """Return the first way that crosses at most `enough` things, else that which crosses fewest."""
+    tried = []
+    for crossed, way in ways:
+        if crossed <= enough:
+            return crossed, way
+        tried.append((crossed, way))
+    return min(tried, key=itemgetter(0), default=(0, default))
+
+
+def _way(one: Point, other: Point, clear: float) -> Rect:
+    """Return the space of a straight part of a route, with `clear` px beside a vertical one."""
+    (left, right), (top, bottom) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+    if top == bottom:
+        return Rect(left, top - _HALF, right, bottom + _HALF)
+    return Rect(left - clear, top, right + clear, bottom)
+
+
+def _is_across(way: Rect) -> bool:
+    return way.width > way.height
+
+
+def _meet(way: Rect, obstacles: Points) -> bool:
+    """Return whether a rectangle overlaps an obstacle."""
+    left, top, right, bottom = obstacles.T
+    met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
+    return bool(met.any())
+
+
+def title_rect(frame: ClusterFrame) -> Rect:
+    """Return the rectangle of the title of a frame, at its left."""
+    (x, y), left = frame.label, frame.rect.left
+    return Rect(left, y - TITLE_HEIGHT / 2, 2 * x - left, y + TITLE_HEIGHT / 2)
+
+
+def crossings_of(first: Points, second: Points) -> int:
+    """Return how often two lines of several segments cross."""
+    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
+        return 0
+    return _segments_crossed(first, [second])
+
+
+def _segments_crossed(line: Points, others: Sequence[Points]) -> int:
+    """Return how often a line of several segments crosses others, all at once."""
+    start, way = line[:-1, None], line[1:, None] - line[:-1, None]
+    other = np.vstack([one[:-1] for one in others])[None]
+    other_way = np.vstack([one[1:] for one in others])[None] - other
+    gap = other - start
+    turn = _turn(way, other_way)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = _turn(gap, other_way) / turn, _turn(gap, way) / turn
+    return int(np.logical_and.reduce([(one > 0) & (one < 1) for one in shares]).sum())
+
+
+def sampled_route(one: Route) -> Points:
+    """Return points of a curve, eight for each of its parts, and its end."""
+    points = np.array(one.points)
+    parts = np.stack([points[at : len(points) - 3 + at : 3] for at in range(4)], axis=1)
+    found = np.einsum("tk,pkc->ptc", _BERNSTEIN, parts).reshape(-1, 2)
+    return np.vstack([found, points[-1:]])
+
+
+def _turn(one: Points, two: Points) -> Points:
+    return np.asarray(one[..., 0] * two[..., 1] - one[..., 1] * two[..., 0])
+
+
+_TURN_TO_LANE, _TURN_FROM_LANE = 4.0, 8.0
+"""How far after its start, and before its end, a route turns to and from its lane."""
+_WIDE = Room(3.0, (0.0,), (0.0, -3.0, 3.0, -6.0, 6.0), 20, 4.0)
+_NEAR = 0.0, -0.7, 0.7, -1.4, 1.4, -2.1, 2.1, -2.8, 2.8
+_BEFORE_FRAME = -5.0, -6.0, -6.8, -7.5
+"""Rows between a node and a frame before it, which is 8 px from it until the layout is spread."""
+_TIGHT = Room(0.6, _NEAR[::2], (*_NEAR, *_BEFORE_FRAME), 40, 1.0)
+_LAST = Room(
+    0.6,
+    [0.7 * step for step in range(20)],
+    [0.7 * step for step in range(-11, 20)],
+    40,
+    1.0,
+    is_last=True,
+)
+ROOMS = _WIDE, _TIGHT, _LAST
+"""The rooms that are tried one after another."""
+_HALF = 0.4
+"""Half of the height of a line, for what it may not overlap."""
+LONG = 7
+"""The points of a route of two curves: it turns more than once, or leads past other rows."""
+_GAPS = -9.0, -6.0, 6.0, 9.0
+"""Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""
+_CLEAR = 8.0, 4.0
+"""The distances of a lane from boxes, the best one and the least."""
+_MOST_LANES = 6
+"""The most lanes that are tried for a route."""
+TITLE_HEIGHT = 14.0
+"""The height of a frame's title."""
+_TIMES = np.arange(8)[:, None] / 8
+_BERNSTEIN = np.hstack([math.comb(3, k) * _TIMES**k * (1 - _TIMES) ** (3 - k) for k in range(4)])

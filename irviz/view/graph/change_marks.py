@@ -16,8 +16,7 @@ from irviz.view.graph.nodes_and_edges import (
     SceneGeometry,
     add_shape,
     bar_width,
-    last_baseline,
-    texts_rect,
+    texts_span,
 )
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
@@ -102,9 +101,10 @@ def draw_marks(
             below = size.height / 2 - 6
             x, y = rect.centre[0], rect.side(-scene.outward) - scene.outward * below
         elif one in changes.contents:  # it fills a frame
-            if rect.top + 2 * _GAP + size.height <= texts_rect(node, rect).top:
+            first, last = texts_span(node, rect)
+            if rect.top + 2 * _GAP + size.height <= first:
                 y = rect.top + _GAP + size.height / 2
-                _add_lines(group, changes.contents[one], rect, last_baseline(node, rect), theme)
+                _add_lines(group, changes.contents[one], rect, last, theme)
             else:
                 y = rect.side(-scene.outward) - 5 * scene.outward
         _draw_pill(group, (x, y), mark.text, colour, theme)

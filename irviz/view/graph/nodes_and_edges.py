@@ -248,17 +248,10 @@ def draw_node(
     return group
 
 
-def texts_rect(node: Node, rect: Rect) -> Rect:
-    """Return the rectangle of the texts in the middle of a node."""
-    lines = node_labels.lines(node)
-    title = svg.text_width(node_labels.title(node), node_labels.NAME_SIZE)
-    return Rect.around(rect.centre, Size(_text_width(title, lines), 14.0 + 12.0 * len(lines)))
-
-
-def last_baseline(node: Node, rect: Rect) -> float:
-    """Return the baseline of the last line of a node's texts."""
-    notes = len(node_labels.lines(node))
-    return rect.centre[1] + (7 + 6 * notes if notes else 4.5)
+def texts_span(node: Node, rect: Rect) -> tuple[float, float]:
+    """Return where the texts of a node begin, and the baseline of the last of them."""
+    y, notes = rect.centre[1], len(node_labels.lines(node))
+    return y - 6 * notes - 7, y + (7 + 6 * notes if notes else 4.5)
 
 
 def _weight_line(parent: ElementTree.Element, weight: Node, rect: Rect) -> ElementTree.Element:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -172,22 +172,25 @@ def _filled_frames(
         last[one] = max(inside, key=lambda rect: flow * rect.top)
         if found[one].height > _MOST_HEIGHT * len(inside):
             found[one] = last[one]
-    entering: dict[str, Route] = {}
-    entered = Counter[NodeId]()
-    for number, edge in enumerate(side.graph.edges):
-        target = found.get(edge.target)
-        if target is not None and not edge.is_carried:
+
+    def beside() -> Iterator[tuple[int, NodeId, Route | None]]:
+        """Yield the edges that would lead back, with their targets, and routes if there are any."""
+        entered = Counter[NodeId]()
+        for number, edge in enumerate(side.graph.edges):
+            target = found.get(edge.target)
+            if target is None or edge.is_carried:
+                continue
             place = side.places.get(edge.source)
             source = found[edge.source] if place is None else _shape(placed, place, shapes[place])
             if (target.side(-flow) - source.side(flow)) * flow < 0:
-                outside = _grown(source, flow, VALUE_HEIGHT)
-                route = _from_beside(outside, target, flow, entered[edge.target])
+                source = _grown(source, flow, VALUE_HEIGHT)
+                yield number, edge.target, _from_beside(source, target, flow, entered[edge.target])
                 entered[edge.target] += 1
-                if route is None:
-                    found[edge.target] = last[edge.target]
-                else:
-                    entering[f"e{number}"] = route
-    return found, entering
+
+    for _, target, route in [*beside()]:
+        if route is None:
+            found[target] = last[target]
+    return found, {f"e{number}": route for number, _, route in beside() if route is not None}
 
 
 def _from_beside(source: Rect, target: Rect, flow: float, number: int) -> Route | None:

@@ -230,7 +230,7 @@ class Routing:
             for name, *ends, _ in self._edges
             if not inside.isdisjoint(ends)
             for (x, y), (end, low) in pairwise(corners_of(self.routes[name]))
-            if y == low and rect.top < y < rect.bottom
+            if y == low and rect.overlaps(Rect(min(x, end), y, max(x, end), y))
         ]
         return [min(sides + rows), max(sides + [(y, line) for y, _ in rows])]
 

@@ -429,6 +429,17 @@ def test_a_frame_is_moved_off_an_edge_that_leads_along_it_and_its_title_with_it(
     assert moved.rect.bottom == 202.0
 
 
+def test_a_frame_does_not_reach_for_what_its_edges_do_beyond_it():
+    line = (0.0, 90.0), (0.0, 85.0), (100.0, 85.0), (100.0, 70.0), (200.0, 70.0), (200.0, 32.0)
+    close = {name: one for name, one in aside(0, 0, 0, 0, 0, 78.0, 78.7).items() if name > "e4"}
+    routes = {"own": Route(rounded(*line), (200.0, 25.0)), **close}
+    frame = ClusterFrame(Rect(-20.0, 65.0, 20.0, 125.0), (0, 74))
+    layout = spread(routes, frames=[frame])
+    _, y = layout.nodes["from own"]
+    assert y > 105.0
+    assert layout.frames["cluster_0"].rect.top == pytest.approx(y - 15 - 25)
+
+
 def test_an_edge_in_a_frame_leads_aside_below_its_title():
     frame = ClusterFrame(Rect(-20, 50.0, 400, 200), (60, 59))
     [row] = {y for _, y in corners_of(spread(aside(60.0), frames=[frame]).routes["e0"])[1:3]}

@@ -18,7 +18,7 @@ from irviz.explorer.state import Message, Side, State
 from irviz.explorer.viewer_traits import TEXTS, picture_data
 from irviz.limits import EXPANDED_NODES, MOST_NODES
 from irviz.model.folding.expansion import container_paths, reveal, reveal_container
-from irviz.model.graph.graph import AFTER, BEFORE, NodeId, RegionKind, call_path
+from irviz.model.graph.graph import AFTER, BEFORE, NodeId, NodeKind, RegionKind, call_path
 from irviz.session.extract_layer import copy_stage, layer_stage
 from irviz.session.open_session import add_file
 from irviz.session.session import Session
@@ -131,15 +131,18 @@ def _all_toggled(state: State, opens: bool) -> State:
     opened = state.view.choices.opened if opens else ()
     choices = replace(state.view.choices, opened=opened, closed=frozenset(), every=opens)
     after = _looking(state, state.view.choose(choices))
-    view = view_or_none(after, "current") or view_or_none(after, "reference")
-    if view is None or not opens:
+    sides: tuple[Side, Side] = ("current", "reference")
+    views = ((state.stage_of(side), view_or_none(after, side)) for side in sides)
+    stage, view = next(((stage, view) for stage, view in views if view), (None, None))
+    if stage is None or view is None or not opens:
         return after
-    paths = container_paths(tree_of(state.stage, view.whole.function).root)
+    paths = container_paths(tree_of(stage, view.whole.function).root)
     kinds = {name: path[-1].kind for name, path in paths}
-    left = [one for one in view.openable if kinds.get(one) is not RegionKind.CALL]
+    groups = [str(node.id) for node in view.graph.nodes if node.kind is NodeKind.GROUP]
+    left = [one for one in groups if kinds.get(one) is not RegionKind.CALL]
     if left:
         words = f"{len(left)} groups stay closed: at most {EXPANDED_NODES} nodes are shown at once."
-    elif not view.closable:
+    elif groups and not view.closable:
         words = "Each group is a call with its buffers: open them one by one."
     else:
         return after

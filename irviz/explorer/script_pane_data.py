@@ -96,7 +96,8 @@ def script_data(stage: Stage, has_numpy: bool = False) -> Script:
     """Return the script of a stage, or the reason why it cannot be printed."""
     script = printed(stage)
     if isinstance(script, Exception):
-        words = f"# {script}".replace("\n", "\n# ")
+        why = str(script) or type(script).__name__
+        words = f"# {why}".replace("\n", "\n# ")
         script, has_numpy = tvmscript_lines.Script(words, {}, {}), False
     return {
         "stage": stage.id,

@@ -101,7 +101,8 @@ def node_source(state: State) -> str:
     found = attempted("the text", lambda: _node_source(state), stage)
     if not isinstance(found, Exception):
         return found
-    return Markup('<p role="alert" class="irviz-error">{}</p>').format(str(found))
+    why = str(found) or type(found).__name__
+    return Markup('<p role="alert" class="irviz-error">{}</p>').format(why)
 
 
 def _node_source(state: State) -> str:

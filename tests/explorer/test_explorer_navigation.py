@@ -543,6 +543,11 @@ def test_where_all_groups_are_calls_the_reader_is_told_why_none_is_opened(module
     assert state.message.words == "Each group is a call with its buffers: open them one by one."
 
 
+def test_a_graph_without_groups_has_nothing_to_say_of_them(modules):
+    opened = perform(State.of(irviz.Session(modules.unlike(5))), ToggleAll(True))
+    assert opened.message is None
+
+
 def test_groups_that_there_is_no_room_for_stay_closed_which_is_said(modules):
     state = perform(State.of(irviz.Session(modules.unlike(900))), ToggleAll(True))
     view = view_or_none(state, "current")

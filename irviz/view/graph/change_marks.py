@@ -12,12 +12,7 @@ from irviz.model.diff.aligned_stage_graphs import SideGraph
 from irviz.model.diff.diff_result import Aspect, ChangeKind, Difference, NodeDiff
 from irviz.model.graph.graph import NodeId
 from irviz.view import svg_primitives as svg
-from irviz.view.graph.nodes_and_edges import (
-    SceneGeometry,
-    add_shape,
-    bar_width,
-    texts_span,
-)
+from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width, texts_span
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 

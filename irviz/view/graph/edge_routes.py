@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -183,7 +183,9 @@ class Routing:
 
         What is in one row stays in one row.
         """
-        levels, shifts = _needed_shifts([*self._lines()], self._boxes)
+        rows = [*self._rows()]
+        lines = [*(line for *_, line in rows), *self._sides()]
+        levels, shifts = _needed_shifts(lines, self._boxes)
         if not shifts.any():
             return
 
@@ -194,7 +196,7 @@ class Routing:
         frames = dict[str, ClusterFrame]()
         for name, frame in layout.frames.items():
             rect, (x, y) = frame.rect, frame.label
-            (first, above), (last, below) = self._contents(frame)
+            (first, above), (last, below) = self._contents(frame, rows)
             top = moved((x, first))[1] - max(first - rect.top, above)
             bottom = moved((x, last))[1] + max(rect.bottom - last, below)
             title = (x, y + top - rect.top)
@@ -215,7 +217,7 @@ class Routing:
             tip = one.tip[0], one.tip[1] + to_target
             self.routes[name] = Route(rounded(*points) if corners else tuple(points), tip)
 
-    def _contents(self, frame: ClusterFrame) -> list[tuple[float, float]]:
+    def _contents(self, frame: ClusterFrame, rows: Sequence[_Row]) -> list[tuple[float, float]]:
         """Return where the contents of a frame begin and end, and how far from its sides at least.
 
         Edges that only lead through it are not contents.
@@ -224,23 +226,26 @@ class Routing:
         inside = {name for name, one in self._rects.items() if rect.contains(one)}
         sides = [(y, 0.0) for name in inside for y in self._rects[name][1::2]]
         sides = sides or [(y, 0.0) for y in rect[1::2]]
-        line = _AT_FRAME + _BETWEEN / 2
-        rows = [
-            (y, TITLE_HEIGHT + _BETWEEN / 2 if min(x, end) < title.right else line)
-            for name, *ends, _ in self._edges
-            if not inside.isdisjoint(ends)
-            for (x, y), (end, low) in pairwise(corners_of(self.routes[name]))
-            if y == low and rect.overlaps(Rect(min(x, end), y, max(x, end), y))
+        line = _AT_FRAME + BETWEEN / 2
+        own = [
+            (one.y, TITLE_HEIGHT + BETWEEN / 2 if one.left < title.right else line)
+            for source, target, one in rows
+            if (source in inside or target in inside)
+            and rect.overlaps(Rect(one.left, one.y, one.right, one.y))
         ]
-        return [min(sides + rows), max(sides + [(y, line) for y, _ in rows])]
+        return [min(sides + own), max(sides + [(y, line) for y, _ in own])]
 
-    def _lines(self) -> Iterator[_Line]:
-        """Yield the parts of routes that lead aside, and the sides of boxes and frames."""
-        for name, source, *_ in self._edges:
+    def _rows(self) -> Iterator[_Row]:
+        """Yield the parts of routes that lead aside, with the ends of the edge."""
+        room = BETWEEN / 2
+        for name, source, target, _ in self._edges:
             for (x, y), (end, below) in pairwise(corners_of(self.routes[name])):
                 if y == below and abs(x - end) > BEND:
-                    room = _BETWEEN / 2
-                    yield _Line(y, min(x, end), max(x, end), room, room, source)
+                    line = _Line(y, min(x, end), max(x, end), room, room, source)
+                    yield source, target, line
+
+    def _sides(self) -> Iterator[_Line]:
+        """Yield the upper and lower sides of boxes and frames."""
         above, below = (_AT_ARROW, _AT_LABEL) if self._flow > 0 else (_AT_LABEL, _AT_ARROW)
         for left, top, right, bottom in self._rects.values():
             yield _Line(top, left, right, above, 0)
@@ -309,6 +314,10 @@ class _Line(NamedTuple):
     source: str = ""
 
 
+_Row: TypeAlias = tuple[str, str, _Line]
+"""The source and the target of an edge, and a part of it that leads aside."""
+
+
 def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
     """Return the y of lines from above, and how far each must move down to have its room.
 
@@ -323,7 +332,7 @@ def _needed_shifts(lines: list[_Line], boxes: Points) -> tuple[Points, Points]:
         for before in () if is_beside[at] else range(at - 1, -1, -1):
             other = lines[before]
             gap = line.y - other.y
-            if gap >= _BETWEEN + TITLE_HEIGHT:
+            if gap >= BETWEEN + TITLE_HEIGHT:
                 break
             is_one = other.source == line.source and gap < _SAME
             if (line.source or other.source) and not is_one and _overlap(line, other):
@@ -365,7 +374,7 @@ def _sign(distance: float) -> int:
     return 0 if abs(distance) < 2 * _SAME else 1 if distance > 0 else -1
 
 
-_BETWEEN = 7.0
+BETWEEN = 7.0
 """The distance of routes that lead aside one below the other, once the layout is spread."""
 _AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
 """How much more than half of it such a route keeps from labels, from arrows and from frames."""
@@ -388,10 +397,10 @@ _STRAIGHT = 0.35
 # Route the edges that Graphviz leaves out, or leads through boxes.
 
 
-_TURN_AT_SOURCE, _TURN_AT_TARGET = 8.0, 4.0
+TURN_AT_SOURCE, _TURN_AT_TARGET = 8.0, 4.0
 """How far a backward edge extends beyond its ends."""
 _ASIDE = BESIDE, 2 * BESIDE / 3
-"""The same, and the middle between a box and the frame around it."""
+"""Its distances from boxes: the middle of a gap between two, and of that to a frame around one."""
 
 
 def route(
@@ -416,7 +425,7 @@ def route(
     if ahead >= 0 and is_direct:
         reach = flow * max(ahead, ROW_GAP) / 2
         return Route((start, (start[0], start[1] + reach), (end[0], end[1] - reach), end), tip)
-    above, below = start[1] + flow * _TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
+    above, below = start[1] + flow * TURN_AT_SOURCE, end[1] - flow * _TURN_AT_TARGET
     x = _way_back((start[0], above), (end[0], below), {source, target, *boxes}, frames)
     corners = (start[0], above), (x, above), (x, below), (end[0], below)
     return Route(rounded(start, *corners, end), tip)

@@ -15,7 +15,7 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
 from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.edge_routes import Routing, rounded
+from irviz.view.graph.edge_routes import BETWEEN, TURN_AT_SOURCE, Routing, rounded
 from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
 from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
@@ -148,8 +148,6 @@ def _shape(placed: PlacedGraph, place: NodeId, size: Size) -> Rect:
     return Rect.around((x, y - flow * VALUE_HEIGHT / 2), size)
 
 
-_TURN, _BETWEEN = 8.0, 7.0
-"""How far from its start an edge turns to a shape beside it, and between two of these."""
 _MOST_HEIGHT = 140.0
 """The most height of a frame for each node in it, in px: beyond it, others are between them."""
 
@@ -199,7 +197,7 @@ def _from_beside(source: Rect, target: Rect, flow: float, number: int) -> Route 
     `number` is how many others have such a route to this shape.
     """
     x, start = source.centre[0], source.side(flow)
-    y = start + flow * (_TURN + _BETWEEN * number)
+    y = start + flow * (TURN_AT_SOURCE + BETWEEN * number)
     if target.left - ARROW < x < target.right + ARROW or not target.top < y < target.bottom:
         return None
     tip = target.left if x < target.left else target.right

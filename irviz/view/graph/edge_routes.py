@@ -18,7 +18,6 @@ from irviz.view.graph.straight_ways import (
     ARROW,
     BEND,
     BESIDE,
-    LONG,
     ROOMS,
     ROW_GAP,
     TITLE_HEIGHT,
@@ -26,15 +25,13 @@ from irviz.view.graph.straight_ways import (
     Points,
     Room,
     TakenWays,
+    WaySearch,
     best_way,
     corners_of,
     crossings_of,
     is_inside,
-    median_x,
     sampled_route,
     title_rect,
-    ways_aside,
-    ways_in_lanes,
 )
 from irviz.view.svg_primitives import Point, Rect
 
@@ -150,13 +147,10 @@ class Routing:
             met = self._boxes if room.is_last else np.vstack([self._boxes, foreign])
             obstacles, known = taken.obstacles(met, source, room), routes[name]
             end = (known.tip[0], known.tip[1] - flow * ARROW)
-            given = known.points[0], end, flow, frames, turns[source], room, obstacles
-            if len(known.points) < LONG:
-                ways = ways_aside(*given)
-            else:
-                ways = ways_in_lanes(*given, boxes, median_x(drawn.lines[at][:-1]))
-            for corners in ways:
-                points = [known.points[0], *corners, end]
+            start = known.points[0]
+            search = WaySearch(start, end, flow, frames, turns[source], room, obstacles)
+            for corners in search.ways(known, drawn.lines[at][:-1], boxes):
+                points = [start, *corners, end]
                 yield drawn.crossings(np.array([*points, known.tip]), source), points
 
         def way_in(at: int, room: Room, crossed: int) -> list[Point]:

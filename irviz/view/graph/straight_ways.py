@@ -118,76 +118,79 @@ class TakenWays:
         return Obstacles(boxes, across, upright)
 
 
-def ways_in_lanes(
-    start: Point,
-    end: Point,
-    flow: float,
-    frames: Sequence[ClusterFrame],
-    turned: Sequence[float],
-    room: Room,
-    obstacles: Obstacles,
-    boxes: Sequence[Rect],
-    middle: float,
-) -> Iterator[list[Point]]:
-    """Yield the corners of straight ways past boxes, the best first, none along a frame.
+class WaySearch(NamedTuple):
+    """The search for straight ways of one edge; yielded are their corners, the best first.
 
-    Where other routes from its source have `turned`, this one does, too, if it can. `middle` is
-    where most of it would be.
+    Attributes:
+        start: Where the edge begins.
+        end: Where its arrow begins, further along the flow.
+        turned: Where other edges from its source lead aside; this one does, too, if it can.
     """
-    above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
-    if (end[1] - start[1]) * flow <= 0:
-        return
-    rows = min(above, below), max(above, below)
-    outlines, ends = [one.rect for one in frames], (start[0], end[0])
-    lanes = _free_lanes(boxes, outlines, rows, middle, ends)
-    outside = (start[0], start[1] + flow)  # of the source, but for rounding
-    is_free = obstacles.leave_free
-    shared = (y for y in turned if 0 <= (y - above) * flow <= max(room.starts))
-    firsts = [*shared, *(above + flow * gap for gap in room.starts)]
-    firsts = [y for y in firsts if is_free(outside, (start[0], y))]
-    lasts = [below - flow * gap for gap in room.rows]
-    lasts = [y for y in lasts if is_free((end[0], y), end)]
-    ways = [
-        (first, x, last)
-        for x in lanes
-        for first in obstacles.free_rows(firsts, start[0], x)[:1]
-        for last in obstacles.free_rows(lasts, x, end[0])[:1]
-    ]
-    for clear, (first, x, last) in product(_CLEAR, ways):
-        if is_free((x, first), (x, last), clear):
-            yield [(start[0], first), (x, first), (x, last), (end[0], last)]
+
+    start: Point
+    end: Point
+    flow: float
+    frames: Sequence[ClusterFrame]
+    turned: Sequence[float]
+    room: Room
+    obstacles: Obstacles
+
+    @property
+    def _outside(self) -> Point:
+        """The point outside of the source, but for rounding."""
+        return (self.start[0], self.start[1] + self.flow)
+
+    def ways(self, known: Route, line: Points, boxes: Sequence[Rect]) -> Iterator[list[Point]]:
+        """Yield ways in place of a known route with this line, none if it leads back."""
+        if (self.end[1] - self.start[1]) * self.flow <= 0:
+            return
+        if len(known.points) >= _LONG:
+            yield from self._in_lanes(boxes, _median_x(line))
+        elif self.start[0] != self.end[0]:
+            yield from self._aside()
+
+    def _in_lanes(self, boxes: Sequence[Rect], middle: float) -> Iterator[list[Point]]:
+        """Yield ways past boxes, none along a frame; `middle` is where most of it would be."""
+        start, end, flow, room, is_free = *self[:3], self.room, self.obstacles.leave_free
+        above, below = start[1] + flow * _TURN_TO_LANE, end[1] - flow * _TURN_FROM_LANE
+        rows = min(above, below), max(above, below)
+        outlines, ends = [one.rect for one in self.frames], (start[0], end[0])
+        lanes = _free_lanes(boxes, outlines, rows, middle, ends)
+        shared = (y for y in self.turned if 0 <= (y - above) * flow <= max(room.starts))
+        firsts = [*shared, *(above + flow * gap for gap in room.starts)]
+        firsts = [y for y in firsts if is_free(self._outside, (start[0], y))]
+        lasts = [below - flow * gap for gap in room.rows]
+        lasts = [y for y in lasts if is_free((end[0], y), end)]
+        ways = [
+            (first, x, last)
+            for x in lanes
+            for first in self.obstacles.free_rows(firsts, start[0], x)[:1]
+            for last in self.obstacles.free_rows(lasts, x, end[0])[:1]
+        ]
+        for clear, (first, x, last) in product(_CLEAR, ways):
+            if is_free((x, first), (x, last), clear):
+                yield [(start[0], first), (x, first), (x, last), (end[0], last)]
+
+    def _aside(self) -> Iterator[list[Point]]:
+        """Yield ways that lead aside once."""
+        start, end, is_free = self.start, self.end, self.obstacles.leave_free
+        left, right = sorted((start[0], end[0]))
+        across = [one for one in self.frames if one.rect.left < right and one.rect.right > left]
+        lines = [y for one in across for y in one.rect[1::2]]
+        titles = [title_rect(one) for one in across]
+        top, bottom = sorted((start[1], end[1]))
+        rows = np.linspace(top, bottom, self.room.steps + 1)[1:-1].tolist()
+        rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
+        rows = [*(one for one in self.turned if top < one < bottom), *rows]
+        for y in self.obstacles.free_rows(rows, left, right):
+            corners = (start[0], y), (end[0], y)
+            is_far = all(abs(y - line) > self.room.from_frames for line in lines)
+            is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
+            if is_clear and is_free(self._outside, corners[0]) and is_free(corners[1], end):
+                yield [*corners]
 
 
-def ways_aside(
-    start: Point,
-    end: Point,
-    flow: float,
-    frames: Sequence[ClusterFrame],
-    turned: Sequence[float],
-    room: Room,
-    obstacles: Obstacles,
-) -> Iterator[list[Point]]:
-    """Yield the corners of straight ways that lead aside once, as those in lanes."""
-    if (end[1] - start[1]) * flow <= 0 or start[0] == end[0]:
-        return
-    left, right = sorted((start[0], end[0]))
-    across = [one for one in frames if one.rect.left < right and one.rect.right > left]
-    lines = [y for one in across for y in one.rect[1::2]]
-    titles = [title_rect(one) for one in across]
-    top, bottom = sorted((start[1], end[1]))
-    rows = np.linspace(top, bottom, room.steps + 1)[1:-1].tolist()
-    rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
-    outside, is_free = (start[0], start[1] + flow), obstacles.leave_free
-    rows = [*(one for one in turned if top < one < bottom), *rows]
-    for y in obstacles.free_rows(rows, left, right):
-        corners = (start[0], y), (end[0], y)
-        is_far = all(abs(y - line) > room.from_frames for line in lines)
-        is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
-        if is_clear and is_free(outside, corners[0]) and is_free(corners[1], end):
-            yield [*corners]
-
-
-def median_x(sampled: Points) -> float:
+def _median_x(sampled: Points) -> float:
     """Return the median of a route's x, weighted by the height of each part."""
     x = sampled[1:, 0]
     order = np.argsort(x)
@@ -329,7 +332,7 @@ ROOMS = _WIDE, _TIGHT, _LAST
 """The rooms that are tried one after another."""
 _HALF = 0.4
 """Half of the height of a line, for what it may not overlap."""
-LONG = 7
+_LONG = 7
 """The points of a route of two curves: it turns more than once, or leads past other rows."""
 _GAPS = -9.0, -6.0, 6.0, 9.0
 """Where lanes are tried beside boxes and frames: 6 px are the middle between two frames."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,6 +86,26 @@ def test_what_is_not_legal_is_pale_and_says_why_in_one_line(lab: Any, viewer: An
     refused = steps.get_by_role("listitem").filter(has_text="vectorize")
     expect(refused).to_have_attribute("title", re.compile("not a data parallel"))
     expect(refused.get_by_role("button")).to_have_count(0)
+
+
+def test_no_steps_of_other_loops_are_offered_while_the_kernel_is_busy(
+    lab: Any, viewer: Any, tmp_path: Path
+) -> None:
+    steps = choose(lab, viewer, ("Y", 0))
+    other = viewer.root.locator(f".irviz-nests [data-loop='{place(lab, 'Y', 2)}']").first
+    may_go_on = tmp_path / "go on"
+    lab.begin(
+        "import pathlib, time\nend = time.monotonic() + 30\n"
+        f"while not pathlib.Path({str(may_go_on)!r}).exists() and time.monotonic() < end:\n"
+        "    time.sleep(0.01)"
+    )
+    other.click()
+    expect(other).to_have_class(re.compile("irviz-chosen-loop"))
+    expect(steps.get_by_role("listitem")).to_have_count(0)
+    expect(steps).to_contain_text("trying the steps")
+    may_go_on.touch()
+    expect(steps.get_by_role("status")).to_contain_text("loop k")
+    expect(steps.get_by_role("button", name="split")).to_be_visible()
 
 
 def test_a_value_that_tvm_rejects_is_told_marks_the_loop_and_changes_nothing(

@@ -76,6 +76,8 @@ export interface State extends Shared {
   readonly change: Signal<number>;
   /** The change that is looked at: it was gone to, or a node of it was selected since. */
   readonly changeAt: Signal<number>;
+  /** The loops and blocks that the last clicks chose, null once the schedule has them. */
+  readonly wantedLoops: Signal<readonly string[] | null>;
   /** The innermost open group in the middle of the pane, "" for none. */
   readonly centreGroup: Signal<string>;
   /** The open group that is to be brought into the picture, "" for none. */
@@ -265,6 +267,23 @@ export function createState(host: Host, ended: AbortSignal): State {
     }),
   );
 
+  const wantedLoops = signal<readonly string[] | null>(null);
+  const sceneKey = computed(() => shared.scene.value.key);
+  const loopsKey = computed(() => shared.schedule.value.chosen?.join());
+  ended.addEventListener(
+    "abort",
+    effect(() => {
+      const isOver = wantedLoops.value?.join() === loopsKey.value;
+      if (isOver) wantedLoops.value = null;
+    }),
+  );
+  ended.addEventListener(
+    "abort",
+    sceneKey.subscribe(() => {
+      wantedLoops.value = null;
+    }),
+  );
+
   const chosen = signal<Layout>(shared.panes.peek().includes("graph") ? "loops" : "text");
   const layout = computed<Layout>(() => {
     const hasNoLoops = shared.scene.value.loops === null;
@@ -293,6 +312,7 @@ export function createState(host: Host, ended: AbortSignal): State {
     },
     change,
     changeAt,
+    wantedLoops,
     centreGroup: signal(""),
     wantedGroup,
     wantsFit: signal(false),

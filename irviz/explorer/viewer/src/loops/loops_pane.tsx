@@ -57,13 +57,14 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
     rows().filter((row) => row.getAttribute("data-node") === node && sideOf(row) === side);
   const markSelected = () => {
     const { node, side } = state.selection.value;
-    const chosen = new Set(node ? rowsOf(node, side) : []);
-    const { chosen: loops, refused } = state.schedule.value;
+    const selected = new Set(node ? rowsOf(node, side) : []);
+    const { chosen, refused } = state.schedule.value;
+    const loops = state.wantedLoops.value ?? chosen;
     const isIn = (ids: readonly string[] | undefined, row: Element) =>
       ids?.includes(row.getAttribute("data-loop") ?? "") ?? false;
     const own = state.can("ChooseLoop") ? loops : [at.value];
     for (const row of rows()) {
-      row.classList.toggle("irviz-chosen", chosen.has(row));
+      row.classList.toggle("irviz-chosen", selected.has(row));
       row.classList.toggle("irviz-chosen-loop", isIn(own, row));
       row.classList.toggle("irviz-refused-loop", isIn(refused, row));
     }
@@ -76,6 +77,13 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
     first?.scrollIntoView({ block: "center", inline: "nearest" });
   });
 
+  const chooseLoop = (loop: string, adds: boolean) => {
+    const before = adds ? (state.wantedLoops.peek() ?? state.schedule.peek().chosen ?? []) : [];
+    const others = before.filter((one) => one !== loop);
+    const added = loop && !before.includes(loop) ? [loop] : [];
+    if (state.can("ChooseLoop")) state.wantedLoops.value = [...others, ...added];
+    state.ask({ action: "ChooseLoop", loop, adds });
+  };
   /** Select the node of a row, and choose its loop or block: alone, or with those before. */
   const select = (row: Element | undefined, adds: boolean) => {
     const node = row?.getAttribute("data-node");
@@ -83,7 +91,7 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
     state.select(node, sideOf(row));
     const loop = row.getAttribute("data-loop") ?? "";
     at.value = loop;
-    state.ask({ action: "ChooseLoop", loop, adds });
+    chooseLoop(loop, adds);
     const tab = loop && state.can("DoStep") ? SCHEDULE : NODE;
     if ([NODE, SCHEDULE].includes(state.tab.peek())) state.set("tab", tab);
   };
@@ -110,7 +118,7 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
       state.isInspectorOpen.value = true;
       focusSteps(body.current);
     } else if (event.key === "Escape" && state.schedule.peek().chosen?.length) {
-      state.ask({ action: "ChooseLoop", loop: "", adds: false });
+      chooseLoop("", false);
     } else return;
     event.preventDefault();
   };

@@ -92,7 +92,10 @@ function Step({ step, perform }: StepProps) {
 export function ScheduleStepMenu({ state }: { state: State }) {
   const menu = useRef<HTMLElement>(null);
   const isStepDone = useRef(false);
-  const { function: name, chosen, title, facts, isTried, steps } = state.schedule.value;
+  const { function: name, chosen, title, facts } = state.schedule.value;
+  const isAwaited = state.wantedLoops.value !== null; // the steps are those of other loops yet
+  const isTried = state.schedule.value.isTried && !isAwaited;
+  const steps = isAwaited ? [] : state.schedule.value.steps;
   const key = chosen?.join();
   useLayoutEffect(() => {
     // what had the focus is gone with the loops that it was about

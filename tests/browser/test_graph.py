@@ -213,12 +213,21 @@ def test_enter_in_the_search_leads_from_each_found_node_to_the_next(
     assert ["linear0", "lv0"] in [words[:2] for words in found]  # its title, and then its variable
     names = [words[0] if "parameter" in words else words[1] for words in found]
     assert len(names) > 1
-    for place, name in enumerate((*names, names[0])):
+    place = viewer.root.locator(".irviz-search-place")
+    for index, name in enumerate((*names, names[0])):
         offline.page.keyboard.press("Enter")
         expect(viewer.title).to_have_text(name)
-        number = f"{place % len(names) + 1}/{len(names)}"
-        expect(viewer.root.locator(".irviz-search-place")).to_have_text(number)
-        offline.page.keyboard.press("/")
+        expect(place).to_have_text(f"{index % len(names) + 1}/{len(names)}")
+    offline.page.keyboard.press("Shift+Enter")
+    expect(viewer.title).to_have_text(names[-1])
+    expect(place).to_have_text(f"{len(names)}/{len(names)}")
+    options.first.wait_for(state="hidden")
+    offline.page.keyboard.press("ArrowDown")
+    options.first.click()
+    expect(viewer.picture()).to_be_focused()
+    offline.page.keyboard.press("/")
+    offline.page.keyboard.press("Enter")
+    expect(viewer.title).to_have_text(names[1])
 
 
 def test_escape_closes_the_list_of_found_nodes_and_then_clears_the_search(

@@ -62,13 +62,18 @@ export function Search({ state }: { state: State }) {
     chosen.value = place;
     at.value = (place + 1) % nodes.length; // the next time Enter leads on
     state.reveal(next.function, next.node);
-    leave();
+  };
+  const goBack = () => choose((Math.max(chosen.value, 0) - 1 + nodes.length) % nodes.length);
+  /** Mark an entry; a list that is closed is only opened. */
+  const mark = (by: 1 | -1) => {
+    if (isOpen.value) at.value = Math.max(0, Math.min(at.value + by, nodes.length - 1));
+    isOpen.value = true;
   };
   const press = (event: KeyboardEvent) => {
     event.stopPropagation();
-    if (event.key === "ArrowDown") at.value = Math.min(at.value + 1, nodes.length - 1);
-    else if (event.key === "ArrowUp") at.value = Math.max(at.value - 1, 0);
-    else if (event.key === "Enter") choose(at.value);
+    if (event.key === "ArrowDown") mark(1);
+    else if (event.key === "ArrowUp") mark(-1);
+    else if (event.key === "Enter") event.shiftKey ? goBack() : choose(at.value);
     else if (event.key === "Escape" && isShown) isOpen.value = false;
     else if (event.key === "Escape") {
       text.value = "";
@@ -89,7 +94,7 @@ export function Search({ state }: { state: State }) {
         type="search"
         role="combobox"
         placeholder="Find a node  /"
-        title="Find a name, operator, layer, attribute or shape (/)"
+        title="Find a name, operator, layer, attribute or shape (/); Enter goes on, Shift+Enter back"
         aria-label="Find a node"
         aria-expanded={isShown}
         aria-controls={id}
@@ -123,7 +128,10 @@ export function Search({ state }: { state: State }) {
               aria-selected={index === at.value}
               title={`${one.line} ${one.rest}`}
               onPointerDown={(event) => event.preventDefault()} // else the field loses the focus
-              onClick={() => choose(index)}
+              onClick={() => {
+                choose(index);
+                leave();
+              }}
             >
               <span>
                 {one.line} <i>{one.rest}</i>

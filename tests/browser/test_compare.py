@@ -220,7 +220,6 @@ def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offlin
     assert pin.bounding_box()["x"] + 18 < stages["x"] + stages["width"]
     viewer.picture().hover()
     rail.hover()
-    assert rail.bounding_box()["width"] == stages["width"]  # nor where the pointer only passes
     offline.page.wait_for_function(
         "([rail, width]) => rail.getBoundingClientRect().width > width",
         arg=[rail.element_handle(), 1.4 * stages["width"]],

@@ -49,22 +49,28 @@ class Room(NamedTuple):
 
 
 class Obstacles(NamedTuple):
-    """What a straight way may not meet: boxes and frames, and parallel parts of other routes."""
+    """What a straight way may not meet: boxes and frames, and parallel parts of other routes.
 
-    boxes: Points
+    Attributes:
+        across: Those of ways that lead aside.
+        upright: Those of ways along the flow.
+    """
+
     across: Points
     upright: Points
 
     def leave_free(self, one: Point, other: Point, clear: float = 0.0) -> bool:
         """Return whether an upright line between two points meets none of them."""
         way = _way(one, other, clear)
-        return not (_meet(way, self.boxes) or _meet(way, self.upright))
+        left, top, right, bottom = self.upright.T
+        met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
+        return not met.any()
 
     def free_rows(self, rows: Sequence[float], start: float, end: float) -> list[float]:
         """Return the rows in which a line from one x to another meets none of them."""
         if start == end or not len(rows):
             return [*rows]
-        left, top, right, bottom = np.vstack([self.boxes, self.across]).T
+        left, top, right, bottom = self.across.T
         is_there = (left < max(start, end)) & (min(start, end) < right)
         high, low = top[is_there] - _HALF, bottom[is_there] + _HALF
         y = np.array(rows)
@@ -80,18 +86,19 @@ class DrawnLines:
         self._sources = np.array(sources)
         # with their arrows: Graphviz leads some across those of others
         self.lines = [np.vstack([sampled_route(one), one.tip]) for one in known]
-        self._low = np.array([line.min(0) for line in self.lines])
-        self._high = np.array([line.max(0) for line in self.lines])
+        self._segments = np.vstack([_segments(line) for line in self.lines])
+        self._of = np.repeat(np.arange(len(known)), [len(line) - 1 for line in self.lines])
 
     def crossings(self, way: Points, source: str) -> int:
         """Return how often a line from a node crosses those from others."""
-        is_near = ((self._low <= way.max(0)) & (self._high >= way.min(0))).all(1)
-        others = [self.lines[at] for at in np.flatnonzero(is_near & (self._sources != source))]
-        return _segments_crossed(way, others) if others else 0
+        is_other = self._sources[self._of] != source
+        return _segments_crossed(way, self._segments[is_other])
 
     def move(self, at: int, line: Points) -> None:
         """Give a route another line."""
-        self.lines[at], self._low[at], self._high[at] = line, line.min(0), line.max(0)
+        self.lines[at], is_other = line, self._of != at
+        self._segments = np.vstack([self._segments[is_other], _segments(line)])
+        self._of = np.append(self._of[is_other], [at] * (len(line) - 1))
 
 
 class TakenWays:
@@ -115,7 +122,7 @@ class TakenWays:
             for ways in (self._across, self._upright)
         )
         across += np.array([0, 1, 0, -1]) * (2 * _HALF - room.apart)
-        return Obstacles(boxes, across, upright)
+        return Obstacles(np.vstack([boxes, across]), np.vstack([boxes, upright]))
 
 
 class WaySearch(NamedTuple):
@@ -269,13 +276,6 @@ def _is_across(way: Rect) -> bool:
     return way.width > way.height
 
 
-def _meet(way: Rect, obstacles: Points) -> bool:
-    """Return whether a rectangle overlaps an obstacle."""
-    left, top, right, bottom = obstacles.T
-    met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
-    return bool(met.any())
-
-
 def title_rect(frame: ClusterFrame) -> Rect:
     """Return the rectangle of the title of a frame, at its left."""
     (x, y), left = frame.label, frame.rect.left
@@ -284,16 +284,25 @@ def title_rect(frame: ClusterFrame) -> Rect:
 
 def crossings_of(first: Points, second: Points) -> int:
     """Return how often two lines of several segments cross."""
-    if (first.max(0) < second.min(0)).any() or (second.max(0) < first.min(0)).any():
-        return 0
-    return _segments_crossed(first, [second])
+    return _segments_crossed(first, _segments(second))
 
 
-def _segments_crossed(line: Points, others: Sequence[Points]) -> int:
+def _segments(line: Points) -> Points:
+    """Return the two ends of each segment of a line, as rows of four."""
+    return np.hstack([line[:-1], line[1:]])
+
+
+def _segments_crossed(line: Points, segments: Points) -> int:
     """Return how often a line of several segments crosses others, all at once."""
+    (left, top), (right, bottom) = line.min(0), line.max(0)
+    x, y, to_x, to_y = segments.T
+    is_near = (np.minimum(x, to_x) <= right) & (left <= np.maximum(x, to_x))
+    is_near &= (np.minimum(y, to_y) <= bottom) & (top <= np.maximum(y, to_y))
+    near = segments[is_near]
+    if not len(near):
+        return 0
     start, way = line[:-1, None], line[1:, None] - line[:-1, None]
-    other = np.vstack([one[:-1] for one in others])[None]
-    other_way = np.vstack([one[1:] for one in others])[None] - other
+    other, other_way = near[None, :, :2], near[None, :, 2:] - near[None, :, :2]
     gap = other - start
     turn = _turn(way, other_way)
     with np.errstate(divide="ignore", invalid="ignore"):

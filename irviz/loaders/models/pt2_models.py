@@ -18,7 +18,7 @@ from irviz.ir.framework_calls import operator_name
 from irviz.loaders.file_limits import FileError, brief, file_errors
 from irviz.loaders.loaded_model import Loaded, Missing, OriginFile
 from irviz.loaders.models.imported_layers import place_words
-from irviz.loaders.models.torch_importer import import_program, load_errors, quiet
+from irviz.loaders.models.torch_models import import_program, load_errors, quiet
 from irviz.loaders.models.torch_origin import ProgramOrigin, Returned
 from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun

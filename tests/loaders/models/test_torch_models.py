@@ -18,7 +18,7 @@ import irviz
 from irviz.errors import LoadError, RunError
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load, load_content
-from irviz.loaders.models import pt2_models, torch_importer
+from irviz.loaders.models import pt2_models, torch_models
 from irviz.loaders.models.imported_layers import source_place
 from irviz.loaders.models.pt2_models import plain_archive
 from irviz.view.graph.node_labels import layers_label
@@ -344,7 +344,7 @@ def test_what_tvm_would_import_with_another_shape_is_refused(monkeypatch):
         def forward(self, x, grid):
             return nn.functional.grid_sample(x, grid, align_corners=False)
 
-    monkeypatch.setattr(torch_importer, "own_operators", lambda *_: {})
+    monkeypatch.setattr(torch_models, "own_operators", lambda *_: {})
     inputs = (torch.ones(1, 2, 4, 4), torch.zeros(1, 3, 3, 2))
     words = r"grid_sampler_2d.default, .*with the shape .*, and torch has \(1, 2, 3, 3\)"
     with pytest.raises(LoadError, match=words):
@@ -605,7 +605,7 @@ def test_torch_computes_with_the_weights_that_the_session_has():
 
 def test_wrong_numbers_are_said_with_the_first_node_that_differs(monkeypatch):
 
-    monkeypatch.setattr(torch_importer, "mend", lambda module: (module, ()))
+    monkeypatch.setattr(torch_models, "mend", lambda module: (module, ()))
 
     class Wrong(nn.Module):
         def forward(self, x):

@@ -96,13 +96,6 @@ class Callee(NamedTuple):
     structure: int | str
 
 
-class _Operator(NamedTuple):
-    name: str
-    kind: NodeKind
-    is_pure: bool
-    access: Access | None
-
-
 class ValueReading(NamedTuple):
     """The kind of node that a value becomes, before its arguments are followed.
 
@@ -132,7 +125,7 @@ class CallReader:
         self._texts = texts
         self._mod = mod
         self._callees: dict[str, Callee] = {}
-        self._operators: dict[int, _Operator] = {}
+        self._operators: dict[int, tuple[str, NodeKind, bool, Access | None]] = {}
 
     def read(self, call: ir.Call, ids: Mapping[int, NodeId]) -> ValueReading | None:
         """Read a call of Relax; return None for any other, and if the callee's class is unknown."""
@@ -205,14 +198,15 @@ class CallReader:
         resolution = Resolution.PRIM_FUNC if is_prim_func else Resolution.FUNCTION
         return Callee(name, resolution, _is_pure(function), structure)
 
-    def _operator(self, op: ir.Op) -> _Operator:
+    def _operator(self, op: ir.Op) -> tuple[str, NodeKind, bool, Access | None]:
+        """Return an operator's name, its kind of node, whether it is pure, and what it does."""
         key = op.__chandle__()
         if key not in self._operators:
             name = str(op.name)
             kind = NAMED_CALLS.get(name, NodeKind.OPERATOR)
             is_pure = bool(op.get_attr("FPurity"))
             access = ACCESSES.get(name, None if is_pure else UNKNOWN)
-            self._operators[key] = _Operator(name, kind, is_pure, access)
+            self._operators[key] = name, kind, is_pure, access
         return self._operators[key]
 
 

@@ -289,7 +289,7 @@ def compare_domains(
         return tuple(_compare_order(part) for part in parts if len(part[0].outputs) == 1)
     silent = [part for part in parts if not part[0].outputs]
     found = [_compare_part(part) for part in parts if part[0].outputs]
-    return (*found, *(_compare_repeats(silent) if silent else ()))
+    return (*found, *([_compare_repeats(silent)] if silent else []))
 
 
 def _sides_by_access(
@@ -486,8 +486,8 @@ def _loop_ids(side: _Side) -> tuple[str, ...]:
     return tuple(loop.id for loop in side.loops)
 
 
-def _compare_repeats(parts: Sequence[_Sides]) -> Iterator[DomainDiff]:
-    """Yield how often both sides repeat all points, by loops that nothing depends on."""
+def _compare_repeats(parts: Sequence[_Sides]) -> DomainDiff:
+    """Return how often both sides repeat all points, by loops that nothing depends on."""
     before, after = (tuple(one for part in parts for one in _loop_ids(part[at])) for at in (0, 1))
     used = sorted({at for part in parts for at in _symbols(part)})
     try:
@@ -495,10 +495,9 @@ def _compare_repeats(parts: Sequence[_Sides]) -> Iterator[DomainDiff]:
             [side.shape[1] for side in _points(part, used, _SIZES[0], _MOST)] for part in parts
         ]
     except _FAILURES as error:
-        yield DomainDiff(before, after, None, str(error) or "an expression is too deep")
-        return
+        return DomainDiff(before, after, None, str(error) or "an expression is too deep")
     was, now = np.prod(counts, axis=0, dtype=np.int64)[:, None]
-    yield DomainDiff(before, after, bool(was == now), ", ".join(_repeats(was, now)))
+    return DomainDiff(before, after, bool(was == now), ", ".join(_repeats(was, now)))
 
 
 def _symbols(part: _Sides) -> Sequence[int]:

@@ -92,17 +92,13 @@ class OriginFile:
     @classmethod
     def of(cls, content: bytes, path: Path | None) -> OriginFile:
         """Return the file at a path, or the content if there is no path."""
-        return cls(path, _digest(content)) if path else cls(None, b"", content)
+        return cls(path, hashlib.sha256(content).digest()) if path else cls(None, b"", content)
 
     def read(self) -> bytes:
         """Return the content; raise RunError if the file has been changed."""
         if self.path is None:
             return self.content
         content = self.path.read_bytes()
-        if _digest(content) != self.digest:
+        if hashlib.sha256(content).digest() != self.digest:
             raise RunError(f"{str(self.path)!r} has changed since it was opened")
         return content
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()

@@ -110,7 +110,7 @@ class Rewriter(cst.CSTTransformer):
         self._uses_tvm = names.uses_tvm()
         self._owners: list[Owner | None] = [None]
         self._functions: list[Function] = []
-        # parts of dotted names, and identifiers that are not variables
+        # parts of dotted names, and keywords of arguments
         self._inner: set[cst.CSTNode] = set()
         # names that are looked up in the installed TVM once no rule has replaced them
         self._unknown: dict[cst.CSTNode, Note] = {}
@@ -134,7 +134,6 @@ class Rewriter(cst.CSTTransformer):
     # --- the enclosing scope -----------------------------------------------------------------
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
-        self._inner.add(node.name)
         self._owners.append(Owner.of(node, self._names))
         is_dense = any(map(rules.names_dense, every(node, cst.SimpleString)))
         self._in_dense.append(self._in_dense[-1] or is_dense)
@@ -147,7 +146,6 @@ class Rewriter(cst.CSTTransformer):
         return updated_node
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._inner.add(node.name)
         self._functions.append(function_of(node, self._names, self._owners[-1]))
         self._owners.append(None)
         self._in_dense.append(self._in_dense[-1] or node.name.value in self._dense_functions)
@@ -210,9 +208,6 @@ class Rewriter(cst.CSTTransformer):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self._inner |= {node.attr, node.value}
-
-    def visit_Param(self, node: cst.Param) -> None:
-        self._inner.add(node.name)
 
     def visit_Arg(self, node: cst.Arg) -> None:
         if node.keyword is not None:

@@ -341,14 +341,13 @@ def expression(expr: ir.Expr, names: Names) -> ast.expr:
         case tirx.Select():
             parts = (expr.condition, expr.true_value, expr.false_value)
             return _filled(_TEMPLATES["if_then_else"], [expression(one, names) for one in parts])
-        case tirx.Not() | tirx.BitwiseNot():
-            return _filled(_TEMPLATES[type(expr)], [expression(expr.a, names)])
         case tirx.Let():
             return expression(expr.body, {**names, expr.var: expression(expr.value, names)})
         case ir.Call():
             return _call(expr, names)
-    if hasattr(expr, "a") and hasattr(expr, "b"):
-        return _binary(expr, expression(expr.a, names), expression(expr.b, names))
+    operands = [expression(getattr(expr, one), names) for one in ("a", "b") if hasattr(expr, one)]
+    if operands and (template := _template(expr)):
+        return _filled(template, operands)
     raise NumPyError(f"{type(expr).__name__} {_text(expr)}")
 
 
@@ -409,18 +408,16 @@ def _constant(expr: tirx.IntImm | tirx.FloatImm | ir.StringImm) -> ast.expr:
     return python(repr(value))
 
 
-def _binary(expr: ir.Expr, left: ast.expr, right: ast.expr) -> ast.expr:
+def _template(expr: ir.Expr) -> str:
+    """Return the template of an operation, "" for one that NumPy lacks."""
     kind = type(expr)
-    template = _TEMPLATES.get(kind, "")
     if kind in (tirx.Min, tirx.Max):
         is_index = not _is_float(expr) and not parts_of(expr, ir.TensorLoad)
         name = "min" if kind is tirx.Min else "max"
-        return call(name if is_index else f"np.{name}imum", left, right)
+        return f"{name}({{0}}, {{1}})" if is_index else f"np.{name}imum({{0}}, {{1}})"
     if kind is tirx.Div:  # of integers it rounds towards zero
-        template = "{0} / {1}" if _is_float(expr) else "({0} - np.fmod({0}, {1})) // {1}"
-    if not template:
-        raise NumPyError(f"{kind.__name__} {_text(expr)}")
-    return _filled(template, [left, right])
+        return "{0} / {1}" if _is_float(expr) else "({0} - np.fmod({0}, {1})) // {1}"
+    return _TEMPLATES.get(kind, "")
 
 
 def _call(expr: ir.Call, names: Names) -> ast.expr:

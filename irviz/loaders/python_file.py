@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from itertools import count
 
 from tvm import ir
 
 import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
+from irviz.ir.node_ids import unique_id
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.loaded_model import Loaded
 from irviz.loaders.tvmscript import syntax_tree
@@ -60,10 +60,8 @@ def _module(text: str, tree: ast.Module, file: str, which: str) -> ir.IRModule:
 
 def _choose(tree: ast.Module, file: str, which: str) -> syntax_tree.Definition:
     """Return the definition with this name, or the only one; raise LoadError."""
-    found: dict[str, syntax_tree.Definition] = {}
-    for one in syntax_tree.definitions(tree):
-        numbered = (one.name if at == 1 else f"{one.name}#{at}" for at in count(1))
-        found[next(name for name in numbered if name not in found)] = one
+    seen: dict[str, int] = {}
+    found = {str(unique_id(one.name, seen)): one for one in syntax_tree.definitions(tree)}
     names = list(found)
     if which in found:
         return found[which]

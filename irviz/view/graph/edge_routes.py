@@ -348,24 +348,16 @@ def forks(routes: Sequence[Route]) -> dict[int, list[Point]]:
     if len(routes) < 2:
         return {}
     corners = [corners_of(route) for route in routes]
-    lines = [line for one in corners for line in pairwise(one)]
+    lines = np.array([line for one in corners for line in pairwise(one)]).reshape(-1, 2, 2)
+    low, high = lines.min(1) - _SAME, lines.max(1) + _SAME
     found: dict[tuple[int, int], tuple[int, Point]] = {}
     for number, (x, y) in ((at, corner) for at, one in enumerate(corners) for corner in one[1:-1]):
-        ends = (end for line in lines if _is_on((x, y), *line) for end in line)
-        if len({(_sign(end[0] - x), _sign(end[1] - y)) for end in ends} - {(0, 0)}) > 2:
+        is_on = ((low <= (x, y)) & (high >= (x, y))).all(1)
+        away = lines[is_on].reshape(-1, 2) - (x, y)
+        ways = np.where(abs(away) < 2 * _SAME, 0, np.sign(away))
+        if len({(0, 0), *map(tuple, ways.tolist())}) > 3:
             found.setdefault((round(x), round(y)), (number, (x, y)))
     return grouped(found.values())
-
-
-def _is_on(point: Point, start: Point, end: Point) -> bool:
-    return all(
-        min(pair) - _SAME <= at <= max(pair) + _SAME
-        for at, pair in zip(point, zip(start, end, strict=True), strict=True)
-    )
-
-
-def _sign(distance: float) -> int:
-    return 0 if abs(distance) < 2 * _SAME else 1 if distance > 0 else -1
 
 
 BETWEEN = 7.0

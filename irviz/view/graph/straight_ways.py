@@ -66,6 +66,15 @@ class Obstacles(NamedTuple):
         met = (left < way.right) & (way.left < right) & (top < way.bottom) & (way.top < bottom)
         return not met.any()
 
+    def reached(self, start: Point, rows: Sequence[float]) -> list[float]:
+        """Return the rows that upright lines from a point reach without meeting any of them."""
+        x, y = start
+        left, top, right, bottom = self.upright.T
+        is_there = (left < x) & (x < right)
+        ends = np.array(rows)[:, None]
+        met = (top[is_there] < np.maximum(ends, y)) & (np.minimum(ends, y) < bottom[is_there])
+        return [float(one) for one in ends[~met.any(1), 0]]
+
     def free_rows(self, rows: Sequence[float], start: float, end: float) -> list[float]:
         """Return the rows in which a line from one x to another meets none of them."""
         if start == end or not len(rows):
@@ -165,9 +174,8 @@ class WaySearch(NamedTuple):
         lanes = _free_lanes(boxes, outlines, rows, middle, ends)
         shared = (y for y in self.turned if 0 <= (y - above) * flow <= max(room.starts))
         firsts = [*shared, *(above + flow * gap for gap in room.starts)]
-        firsts = [y for y in firsts if is_free(self._outside, (start[0], y))]
-        lasts = [below - flow * gap for gap in room.rows]
-        lasts = [y for y in lasts if is_free((end[0], y), end)]
+        firsts = self.obstacles.reached(self._outside, firsts)
+        lasts = self.obstacles.reached(end, [below - flow * gap for gap in room.rows])
         ways = [
             (first, x, last)
             for x in lanes
@@ -180,7 +188,7 @@ class WaySearch(NamedTuple):
 
     def _aside(self) -> Iterator[list[Point]]:
         """Yield ways that lead aside once."""
-        start, end, is_free = self.start, self.end, self.obstacles.leave_free
+        start, end, obstacles = self.start, self.end, self.obstacles
         left, right = sorted((start[0], end[0]))
         across = [one for one in self.frames if one.rect.left < right and one.rect.right > left]
         lines = [y for one in across for y in one.rect[1::2]]
@@ -189,11 +197,11 @@ class WaySearch(NamedTuple):
         rows = np.linspace(top, bottom, self.room.steps + 1)[1:-1].tolist()
         rows.sort(key=lambda y: abs(y - (top + bottom) / 2))
         rows = [*(one for one in self.turned if top < one < bottom), *rows]
-        for y in self.obstacles.free_rows(rows, left, right):
+        rows = obstacles.reached(self._outside, obstacles.reached(end, rows))
+        for y in obstacles.free_rows(rows, left, right):
             corners = (start[0], y), (end[0], y)
             is_far = all(abs(y - line) > self.room.from_frames for line in lines)
-            is_clear = is_far and not any(map(_way(*corners, 0).overlaps, titles))
-            if is_clear and is_free(self._outside, corners[0]) and is_free(corners[1], end):
+            if is_far and not any(map(_way(*corners, 0).overlaps, titles)):
                 yield [*corners]
 
 

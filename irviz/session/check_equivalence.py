@@ -2,7 +2,7 @@
 
 All stages are called with the same samples, as a caller would: by the position of the arguments.
 Results may differ by what rounding can do, as `irviz.model.runs.array_diff` says. `bisect` and
-`reduce` check stages so. `compare_with_origin` compares an imported model with its origin.
+`reduce` check stages so. `run_stages` compares an imported model with its origin.
 """
 
 from __future__ import annotations

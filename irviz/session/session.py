@@ -23,19 +23,17 @@ from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import SEPARATOR, Graph, NodeId
 from irviz.model.graph.layers import LayersByNode
 from irviz.model.runs.array_diff import summarise
-from irviz.model.runs.execution_trace import Trace
 from irviz.model.runs.memory_timeline import MemoryUse
-from irviz.model.runs.run_result import Comparison, Origin, RunResult, compare_runs
+from irviz.model.runs.run_result import Origin
 from irviz.runtime.argument_conversion import Array
-from irviz.runtime.run import CallInputs, Inputs, RunConfig, TraceRequest
+from irviz.runtime.run import CallInputs, Inputs, RunConfig
 from irviz.runtime.simulate_memory import memory_use
 from irviz.safe_files import atomic_write
-from irviz.session import run_stages
 from irviz.session.extract_layer import layer_stage
 from irviz.session.node_history import Blame, NodeHistory, blame, node_history
 from irviz.session.operation_limits import limits
 from irviz.session.run_overlays import OVERLAYS, OverlayKind, trace_overlay
-from irviz.session.run_stages import DivergenceReport
+from irviz.session.run_stages import StageRuns, node_arrays
 from irviz.session.session_file import load_session, save_session, script_in_worker
 from irviz.session.session_state import SessionState
 from irviz.session.shown_function import StageView, ViewState, stage_view
@@ -61,17 +59,16 @@ from irviz.view.graph.side_by_side_layout import draw_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
-from irviz.view.run_result_html import StageTable, TimingTable
 from irviz.view.theme import ThemeName
 from irviz.view.value_charts import ValuePicture, draw_chart, fitting_charts
-from irviz.worker.supervisor import RUNS, OnProgress
+from irviz.worker.supervisor import RUNS
 
 _PASS_FACTOR = 2
 """How much longer a pass may take than a run."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Session(SessionState):
+class Session(StageRuns):
     """An immutable tree of stages of one module; methods that change it return a new session.
 
     A stage is a module and the transform that produced it from another stage. Transforms apply to
@@ -561,6 +558,16 @@ class Session(SessionState):
         overlay = self.overlay(by, stage=stage, reference=reference, case=case)
         return draw_graph(self.view(stage).graph, theme, direction, overlay=overlay)
 
+    def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
+        """Return the full value of a node, however large: its tensor, or the tensors of its tuple.
+
+        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError if the run did not
+        reach the node.
+        """
+        if SEPARATOR not in node and node not in self.graph(stage).index:
+            node = node.replace("/", SEPARATOR)
+        return node_arrays(self, stage, NodeId(node), case)
+
     @limits("the picture")
     def draw_value(
         self,
@@ -612,78 +619,3 @@ class Session(SessionState):
         """
         graph = destination_passing(self.stage(stage).module, self.function, planned=planned)
         return draw_graph(graph, theme, direction)
-
-    # --- runs ---
-
-    def run(
-        self,
-        inputs: Inputs = None,
-        *,
-        stage: str | None = None,
-        trace: TraceRequest | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> RunResult:
-        """Build and run a stage.
-
-        If stage 0 was imported from torch or ONNX, the original is run too, and `RunResult.origin`
-        compares its results with TVM's.
-
-        Args:
-            inputs: Inputs to use in place of the session's.
-            trace: What to record for the result's `trace`.
-            on_progress: Called with the current step, as text.
-        """
-        return run_stages.run_stage(self, stage, inputs, trace, on_progress)
-
-    def compare(self, stage: str, reference: str, inputs: Inputs = None) -> Comparison:
-        """Run two stages on the same inputs and compare the first with the second."""
-        return compare_runs(self.run(inputs, stage=stage), self.run(inputs, stage=reference))
-
-    def measure(
-        self,
-        *stages: str,
-        inputs: Inputs = None,
-        case: int = 0,
-        on_progress: OnProgress | None = None,
-    ) -> TimingTable:
-        """Time stages alternately, by default all; ratios are relative to the first."""
-        chosen = [self.stage(one) for one in stages] or [s for s in self.stages if not s.error]
-        return run_stages.measure_stages(self, chosen, inputs, case, on_progress)
-
-    def report(self) -> StageTable:
-        """Run all stages, compare each with the first, and return a table with one row per stage.
-
-        A stage that failed or cannot be run has a row with the reason. A stage without the
-        function, as most stages of a compilation are, has no row.
-        """
-        return run_stages.stage_table(self)
-
-    def trace(self, stage: str | None = None, *, case: int = 0) -> Trace:
-        """Run a stage and return the value at every node."""
-        trace = self.run(stage=stage, trace=TraceRequest(case)).trace
-        assert trace is not None, "it was requested"
-        return trace
-
-    def value(self, node: str, *, stage: str | None = None, case: int = 0) -> tuple[Array, ...]:
-        """Return the full value of a node, however large: its tensor, or the tensors of its tuple.
-
-        `lv3/y` is the `y` of the function that `lv3` calls. Raises KeyError if the run did not
-        reach the node.
-        """
-        if SEPARATOR not in node and node not in self.graph(stage).index:
-            node = node.replace("/", SEPARATOR)
-        return run_stages.node_arrays(self, stage, NodeId(node), case)
-
-    def first_difference(
-        self, stage: str, reference: str = "0", *, case: int | None = None
-    ) -> DivergenceReport:
-        """Trace two stages and find the first node whose values differ.
-
-        The result also tells how the values of all other nodes differ. By default `case` is the one
-        whose outputs differ most.
-        """
-        ids = self.stage(stage).id, self.stage(reference).id
-        if case is None:
-            case = self.compare(*ids).worst_case or 0
-        traces = self.trace(ids[0], case=case), self.trace(ids[1], case=case)
-        return run_stages.compare_traces(self, ids, traces)

@@ -34,6 +34,7 @@ from irviz.explorer.panels.results_panel import (
 )
 from irviz.explorer.panels.save_panel import SavePanel
 from irviz.explorer.panels.schedule_panel import SchedulePanel, TracePanel
+from irviz.explorer.reducer import CHOICES
 from irviz.explorer.save_html import write_html
 from irviz.explorer.selected_node import shown_selection
 from irviz.explorer.stage_pictures import shown_figure
@@ -119,7 +120,7 @@ class Pane(Viewer):
     def _act(self, action: actions.Action) -> None:
         """Perform an action that the page requests."""
         question = self.store.state.question
-        if isinstance(action, _DRAWN):
+        if isinstance(action, CHOICES):
             self.store.dispatch(actions.Look(action))
         elif question is not None and action == actions.Answer(True):
             assert isinstance(question.action, actions.Action), "it was one that asked"
@@ -145,10 +146,6 @@ def _written(trait: str, value: object) -> actions.SetField | actions.Select | N
         case "selection", {"node": str(node), "side": "current" | "reference" as side}:
             return actions.Select(node, side)
     return actions.SetField(WRITTEN[trait], value) if trait in WRITTEN else None
-
-
-_DRAWN = (actions.Checkout, actions.Compare, actions.Focus, actions.ColourBy)
-"""Actions that show another picture at once, unless that is to be drawn first."""
 
 
 class Explorer(Pane):

@@ -46,11 +46,11 @@ from irviz.session.run_stages import DivergenceReport
 from irviz.session.session import Session
 from irviz.view.run_result_html import TimingTable, node_path
 
-_CHOICES = (
+CHOICES = (
     *(actions.Checkout, actions.Compare, actions.Focus),
     *(actions.ColourBy, actions.LookAround),
 )
-"""Actions that replace a pending one of the same kind."""
+"""Actions that show another picture; each replaces a pending one of the same kind."""
 _NAMES = [one.name for one in fields(State) if one.name not in ("asked", "drawing")]
 """The names of what an action that was asked for may change."""
 
@@ -212,7 +212,7 @@ def _with_other_session(state: State, new: Session) -> State:
 
 def _asking(state: State, wanted: actions.Action) -> State:
     """Note an action that leads to another picture, in place of an earlier choice of its kind."""
-    is_choice = isinstance(wanted, _CHOICES)
+    is_choice = isinstance(wanted, CHOICES)
     kept = [one for one in state.asked if not (is_choice and type(one) is type(wanted))]
     after = replace(state, asked=(*kept, wanted))
     return replace(after, drawing=asked_stage(after)) if state.drawing else after
@@ -286,7 +286,7 @@ def _reported(state: State, key: object, answer: object) -> State:  # noqa: C901
         case PreviewKey(), Preview():
             return replace(state, preview=answer)
         case PreviewKey(), _:
-            return replace(state, preview=Preview(key, str(answer), is_error=True))
+            return replace(state, preview=Preview(str(answer), is_error=True))
         case TrialsKey(), Mapping():
             tried = state.trials[1] if state.trials and state.trials[0] == key else {}
             return replace(state, trials=(key, {**tried, **answer}))

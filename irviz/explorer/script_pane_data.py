@@ -10,14 +10,7 @@ from tvm import ir
 from irviz.errors import LimitError, NumPyError
 from irviz.explorer.stage_pictures import attempted, graph_or_none
 from irviz.explorer.state import Side, State, derived
-from irviz.explorer.viewer.schema import (
-    BlamedLine,
-    BlockLines,
-    NumPyText,
-    Script,
-    ScriptFunction,
-    Scripts,
-)
+from irviz.explorer.viewer import schema
 from irviz.ir import tvmscript as tvmscript_lines
 from irviz.ir.module_functions import drawable_functions
 from irviz.ir.module_to_numpy import heading, line_offsets, part_offsets, write_function
@@ -34,10 +27,10 @@ from irviz.view.svg_primitives import visible
         *(state.has_blame, state.function if state.has_blame else ""),
     )
 )
-def scripts(state: State) -> Scripts:
+def scripts(state: State) -> schema.Scripts:
     """Return the scripts of both sides; none while the text is hidden."""
 
-    def side(name: Side) -> Script | None:
+    def side(name: Side) -> schema.Script | None:
         stage = state.stage_of(name) if state.has_script else None
         is_alone = name == "current" and not state.reference
         if stage is None:
@@ -50,7 +43,7 @@ def scripts(state: State) -> Scripts:
 
 
 @derived(lambda state: (state.has_script, state.function, state.stage, state.stage_of("reference")))
-def block_lines(state: State) -> BlockLines:
+def block_lines(state: State) -> schema.BlockLines:
     """Return the lines of the drawn PrimFuncs; none while the text is hidden."""
     shown = (state.stage, state.stage_of("reference")) if state.has_script else ()
     return {
@@ -69,7 +62,7 @@ def block_lines_of(stage: Stage, function: str) -> dict[str, int]:
     return {str(node): line for node, line in lines.items()}
 
 
-def blamed_lines(state: State, stage: Stage) -> list[BlamedLine]:
+def blamed_lines(state: State, stage: Stage) -> list[schema.BlamedLine]:
     """Return which pass last changed each line of a stage; empty if it is not printed."""
     found = attempted(
         "the text", lambda: blame(state.session.tree, state.function, stage.id), stage
@@ -92,7 +85,7 @@ def printed(stage: Stage) -> tvmscript_lines.Script | Exception:
 
 
 @lru_cache(maxsize=8)
-def script_data(stage: Stage, has_numpy: bool = False) -> Script:
+def script_data(stage: Stage, has_numpy: bool = False) -> schema.Script:
     """Return the script of a stage, or the reason why it cannot be printed."""
     script = printed(stage)
     if isinstance(script, Exception):
@@ -118,7 +111,7 @@ def _lines(script: tvmscript_lines.Script) -> dict[str, dict[str, int]]:
     return found
 
 
-def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[NumPyText]:
+def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[schema.NumPyText]:
     try:
         with limited("the NumPy", stage):
             return numpy_texts(stage.module, script)
@@ -126,7 +119,7 @@ def _numpy(stage: Stage, script: tvmscript_lines.Script) -> list[NumPyText]:
         return unwritten(f"{str(failure).capitalize()}.")
 
 
-def _functions(script: tvmscript_lines.Script) -> list[ScriptFunction]:
+def _functions(script: tvmscript_lines.Script) -> list[schema.ScriptFunction]:
     """Return the functions, starting at their decorators, in the order of the text."""
     texts = tvmscript_lines.function_texts(script)
     return [
@@ -142,7 +135,7 @@ _MOST_FUNCTIONS = 300
 """The most functions that are translated; this takes about a second."""
 
 
-def numpy_texts(mod: ir.IRModule, script: tvmscript_lines.Script) -> list[NumPyText]:
+def numpy_texts(mod: ir.IRModule, script: tvmscript_lines.Script) -> list[schema.NumPyText]:
     """Return a module's functions as NumPy, in the order of its TVMScript.
 
     For a function with a construct that NumPy lacks, there is a comment with the construct and its
@@ -159,13 +152,13 @@ def numpy_texts(mod: ir.IRModule, script: tvmscript_lines.Script) -> list[NumPyT
     return [{"function": "", "text": head, "lines": []}, *texts]
 
 
-def unwritten(why: str) -> list[NumPyText]:
+def unwritten(why: str) -> list[schema.NumPyText]:
     """Return a comment in place of functions that are not translated."""
     words = f"{why} irviz.to_numpy(mod, name) writes any of them."
     return [{"function": "", "text": _comment(words), "lines": []}]
 
 
-def _numpy_text(mod: ir.IRModule, name: str, script: tvmscript_lines.Script) -> NumPyText:
+def _numpy_text(mod: ir.IRModule, name: str, script: tvmscript_lines.Script) -> schema.NumPyText:
     offsets = part_offsets(mod[name], name, script)
     constants: list[tvm.runtime.Tensor] = []
     try:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from markupsafe import Markup
-from tvm import tirx
 
 from irviz.explorer.stage_pictures import attempted, stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, State, derived
-from irviz.ir.loop_nest_reader import loop_nest
-from irviz.ir.module_functions import function_named, relax_functions
+from irviz.ir.module_functions import relax_functions
 from irviz.ir.parameter_values import Array, is_equal_array
 from irviz.ir.tvmscript import prim_func_script
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution, id_in_callee
 from irviz.model.runs.array_diff import summarise
 from irviz.model.runs.execution_trace import NodeValue, Trace
 from irviz.session.node_history import HistoryStep, node_history
-from irviz.session.stage_cache import array_of, graph_of, reading_of, script_of
+from irviz.session.stage_cache import array_of, graph_of, nest_of, reading_of, script_of
 from irviz.transforms.stage import Stage
 from irviz.units import first_names, format_duration
 from irviz.view.graph.node_labels import layers_label
@@ -121,11 +119,9 @@ def _node_source(state: State) -> str:
 
 def _source_html(stage: Stage, name: str, line: str = "", number: int = 0) -> str:
     """Return a line of TVMScript, and the PrimFunc of this name with its loop nest."""
-    found = function_named(stage.module, name)
     source = source_html(name, prim_func_script(stage.module, name), line, number)
-    if not isinstance(found, tirx.PrimFunc):
-        return str(source)
-    return f"{source}<h3>loop nest</h3>{loop_nest_html(loop_nest(found, name))}"
+    nest = nest_of(stage, name)
+    return str(source) if nest is None else f"{source}<h3>loop nest</h3>{loop_nest_html(nest)}"
 
 
 @derived(lambda state: (location(state), state.session.stages))

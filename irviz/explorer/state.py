@@ -146,7 +146,6 @@ class PreviewKey:
 class Preview(NamedTuple):
     """What a transform would do to a stage: words, and the nodes that it would change."""
 
-    key: PreviewKey
     words: str
     is_error: bool = False
     nodes: tuple[NodeId, ...] = ()

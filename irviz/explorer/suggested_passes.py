@@ -31,11 +31,11 @@ def preview(key: PreviewKey) -> Preview:
     compare = partial(_change, key.function)
     outcome = None if tried is None else try_transform(stage.module, tried, compare=compare)
     if outcome is not None and outcome.error:
-        return Preview(key, f"it would fail: {outcome.error}", is_error=True)
+        return Preview(f"it would fail: {outcome.error}", is_error=True)
     if outcome is None or outcome.change is None:
-        return Preview(key, "it cannot be tried apart: apply it to see what it changes")
+        return Preview("it cannot be tried apart: apply it to see what it changes")
     words, nodes = outcome.change
-    return Preview(key, f"it would change{':' if words != 'nothing' else ''} {words}", nodes=nodes)
+    return Preview(f"it would change{':' if words != 'nothing' else ''} {words}", nodes=nodes)
 
 
 def _change(function: str, before: ir.IRModule, after: ir.IRModule) -> Change:

@@ -142,7 +142,8 @@ def _function_diffs(
 ) -> tuple[FunctionDiff, ...]:
     """Return the diff of each function on the way to the last stage, or those of one `function`."""
     first = stages[0]
-    pairs = _pairs_along(stages)
+    steps = (_matched_functions(*step) for step in pairwise(stages))
+    pairs = reduce(lambda found, step: found.compose(step, _both), steps)
     by_name = frozenset(_entries(first.module) & _entries(last.module))
     fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
@@ -302,12 +303,6 @@ def _matched_functions(before: Stage, after: Stage) -> Alignment[str, MatchedBy]
     mine, theirs = (_entries(stage.module) for stage in (before, after))
     by_name = frozenset(mine & theirs)
     return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
-
-
-def _pairs_along(stages: Sequence[Stage]) -> Alignment[str, MatchedBy]:
-    """Match the functions of the first and the last stage through those in between."""
-    steps = (_matched_functions(*step) for step in pairwise(stages))
-    return reduce(lambda found, step: found.compose(step, _both), steps)
 
 
 def _both(first: MatchedBy, second: MatchedBy) -> MatchedBy:

@@ -15,7 +15,7 @@ from irviz.explorer.shown_schedule import prim_func, shown_trace, steps_to_time
 from irviz.explorer.state import State, StepsKey
 from irviz.explorer.store import Store
 from irviz.ir.destination_passing import destination_passing
-from irviz.ir.module_functions import drawable_functions, relax_function
+from irviz.ir.module_functions import drawable_functions
 from irviz.ir.symbolic_shapes import symbolic_sizes
 from irviz.model.runs.memory_timeline import MemoryUse
 from irviz.runtime.argument_conversion import parse_sizes
@@ -232,7 +232,6 @@ class MemoryPanel(ui.Panel):
     def _show_buffers(self, stage: Stage) -> None:
         self._facts.value = facts_html(self.use) if self.use else ""
         self.buffers.clear(f"{self.state.function}-{stage.id}")
-        relax_function(stage.module, self.state.function)
         graph = destination_passing(stage.module, self.state.function, planned=self._planned.value)
         self.buffers.show(draw_graph(graph, self._theme.value))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import ipywidgets as widgets
 
 from irviz.explorer import actions
@@ -19,14 +21,11 @@ class SavePanel(Panel):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        kind = field(
-            widgets.Dropdown, "irviz-save-format", "format", options=_PICTURES, is_aligned=True
-        )
-        title = field(widgets.Text, "irviz-save-title", "title", is_aligned=True)
-        theme = field(
-            widgets.Dropdown, "irviz-save-theme", "theme", options=tuple(THEMES), is_aligned=True
-        )
-        direction = field(widgets.Dropdown, "", "direction", options=tuple(FLOWS), is_aligned=True)
+        aligned = partial(field, is_aligned=True)
+        kind = aligned(widgets.Dropdown, "irviz-save-format", "format", options=_PICTURES)
+        title = aligned(widgets.Text, "irviz-save-title", "title")
+        theme = aligned(widgets.Dropdown, "irviz-save-theme", "theme", options=tuple(THEMES))
+        direction = aligned(widgets.Dropdown, "", "direction", options=tuple(FLOWS))
         highlight = checkbox("", "frame the selected node")
 
         def picture() -> actions.Action:

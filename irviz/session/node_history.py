@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import tvm_ffi
 
@@ -173,41 +172,38 @@ def node_history(
             "one of its variables, as session.graph() lists them"
         )
     layers = graph_of(stages[at], function)[NodeId(node)].layers
-    own = _Place(function, (NodeId(node),))
+    own = (NodeId(node),)
     with gc_paused():
-        until = reversed([*_back(own, stages[: at + 1])])
-        steps = (*until, *_after(own, stages[at:]))
+        until = reversed([*_back(function, own, stages[: at + 1])])
+        steps = (*until, *_after(function, own, stages[at:]))
     names = tuple(filter(None, map(layer_name, layers)))
     return NodeHistory(NodeId(node), stages[at].id, names, steps)
 
 
-class _Place(NamedTuple):
-    """Nodes of a function."""
-
-    function: str
-    nodes: tuple[NodeId, ...]
-
-
-def _back(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
+def _back(
+    function: str, nodes: tuple[NodeId, ...], stages: Sequence[Stage]
+) -> Iterator[HistoryStep]:
     """Yield the steps from the last stage back to the first one that has the nodes."""
     for before, after in reversed(list(pairwise(stages))):
-        diffs, function = _beside(before, after, place, is_before=True)
-        yield HistoryStep(after, *place, diffs)
-        place = _Place(function, nodes_of(one.before for one in diffs))
-        if not place.nodes:
+        diffs, name = _beside(before, after, function, nodes, is_before=True)
+        yield HistoryStep(after, function, nodes, diffs)
+        function, nodes = name, nodes_of(one.before for one in diffs)
+        if not nodes:
             return
-    yield HistoryStep(stages[0], *place)
+    yield HistoryStep(stages[0], function, nodes)
 
 
-def _after(place: _Place, stages: Sequence[Stage]) -> Iterator[HistoryStep]:
+def _after(
+    function: str, nodes: tuple[NodeId, ...], stages: Sequence[Stage]
+) -> Iterator[HistoryStep]:
     """Yield the steps after the first stage, up to the one where the nodes are gone."""
     for before, after in pairwise(stages):
         if not relax_functions(after.module):  # what is left of a compilation has PrimFuncs alone
             return
-        diffs, function = _beside(before, after, place, is_before=False)
-        place = _Place(function, nodes_of(one.after for one in diffs))
-        yield HistoryStep(after, *place, diffs)
-        if not place.nodes:
+        diffs, function = _beside(before, after, function, nodes, is_before=False)
+        nodes = nodes_of(one.after for one in diffs)
+        yield HistoryStep(after, function, nodes, diffs)
+        if not nodes:
             return
 
 
@@ -217,22 +213,21 @@ def nodes_of(sides: Iterable[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
 
 
 def _beside(
-    before: Stage, after: Stage, place: _Place, *, is_before: bool
+    before: Stage, after: Stage, name: str, nodes: tuple[NodeId, ...], *, is_before: bool
 ) -> tuple[tuple[NodeDiff, ...], str]:
     """Return what became of nodes between two stages, and the function's name in the other.
 
     The nodes are followed back from the later stage, or forward from the earlier one.
     """
-    name = place.function
     if _is_same_function(before, after, name):
-        return tuple(NodeDiff(ChangeKind.SAME, (node,), (node,)) for node in place.nodes), name
+        return tuple(NodeDiff(ChangeKind.SAME, (node,), (node,)) for node in nodes), name
     found = diff_beside(before, after, name, is_before=is_before)
     if found is None:  # the function is gone, or new
         change = ChangeKind.ADDED if is_before else ChangeKind.REMOVED
-        sides = ((), place.nodes) if is_before else (place.nodes, ())
+        sides = ((), nodes) if is_before else (nodes, ())
         return (NodeDiff(change, *sides),), name
     diff, by_node = found
-    diffs = {id(one): one for node in place.nodes for one in by_node.get(node, ())}
+    diffs = {id(one): one for node in nodes for one in by_node.get(node, ())}
     return tuple(diffs.values()), diff.before if is_before else diff.after
 
 
@@ -318,7 +313,7 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
     origins = {
         node.id: next(
             step
-            for step in _back(_Place(function, (node.id,)), stages)
+            for step in _back(function, (node.id,), stages)
             if step.changes != (ChangeKind.SAME,)
         )
         for node in graph_of(stage, function).nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tvm import ir, relax, s_tir, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import IrvizError
+from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import relax_functions
-from irviz.ir.tir_statements import used_vars, walk_statements
+from irviz.model.loop_nest import AxisKind, Block, Loop, blocks_in_loops
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.session.session import Session
 
@@ -238,18 +240,16 @@ def exercise(name: str, expected: str) -> Callable[[Callable[..., str]], Callabl
 # --- The blocks of a PrimFunc and their loops ----------------------------------------------------
 
 
-class Loop(NamedTuple):
-    """A loop, and the names of the block's axes that it runs over."""
-
-    statement: tirx.For
-    axes: tuple[str, ...]
-
-
 class BlockWithLoops(NamedTuple):
     """A block, and the loops around it, from outside."""
 
-    block: s_tir.SBlock
+    block: Block
     loops: tuple[Loop, ...]
+
+    def axes(self, loop: Loop) -> list[str]:
+        """Return the names of the block's axes that a loop runs over."""
+        bound = {axis.name: re.findall(r"\w+", axis.binding) for axis in self.block.axes}
+        return [name for name, variables in bound.items() if loop.variable in variables]
 
 
 def block_of_sums(prim_func: tirx.PrimFunc) -> BlockWithLoops:
@@ -257,7 +257,7 @@ def block_of_sums(prim_func: tirx.PrimFunc) -> BlockWithLoops:
     found = [
         nest
         for nest in blocks_with_loops(prim_func)
-        if any(axis.iter_type == tirx.IterVar.CommReduce for axis in nest.block.iter_vars)
+        if any(axis.kind is AxisKind.REDUCTION for axis in nest.block.axes)
     ]
     if len(found) != 1:
         raise WrongAnswerError(
@@ -269,20 +269,9 @@ def block_of_sums(prim_func: tirx.PrimFunc) -> BlockWithLoops:
 
 def blocks_with_loops(prim_func: tirx.PrimFunc) -> list[BlockWithLoops]:
     """Return the blocks with axes, and the loops around them."""
-    nests = []
-    around: list[tuple[int, tirx.For]] = []
-    for stmt, level in walk_statements(prim_func.body):
-        around = [(at, loop) for at, loop in around if at < level]
-        if isinstance(stmt, tirx.For):
-            around.append((level, stmt))
-        elif isinstance(stmt, s_tir.SBlockRealize) and stmt.block.iter_vars:
-            loops = []
-            for _, loop in around:
-                axes = zip(stmt.block.iter_vars, stmt.iter_values, strict=True)
-                over = (axis.var.name for axis, value in axes if loop.loop_var in used_vars(value))
-                loops.append(Loop(loop, tuple(over)))
-            nests.append(BlockWithLoops(stmt.block, tuple(loops)))
-    names = Counter(nest.block.name_hint for nest in nests)
+    found = blocks_in_loops(loop_nest(prim_func, "main").body)
+    nests = [BlockWithLoops(block, loops) for block, loops in found if block.axes]
+    names = Counter(nest.block.name for nest in nests)
     for name, count in names.items():
         if count > 1:
             raise WrongAnswerError(

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tvm import ir, relax, s_tir, te, tirx
 
 from irviz.course.check.check_answers import (
-    Loop,
     WrongAnswerError,
     block_of_sums,
     blocks_with_loops,
@@ -40,6 +39,7 @@ from irviz.ir.module_functions import prim_funcs, relax_functions
 from irviz.ir.symbolic_shapes import evaluate_dim
 from irviz.ir.tir_statements import used_vars, walk_statements
 from irviz.model.graph.graph import Resolution
+from irviz.model.loop_nest import AxisKind, Loop, LoopKind
 from irviz.session.session import Session
 
 _SIZES = (1, 7, 128, 1000)
@@ -473,7 +473,7 @@ def loop_order(answer: Callable[..., Any]) -> str:
             answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128)
         )
     )
-    order = [" and ".join(loop.axes) or "nothing" for loop in sums.loops]
+    order = [" and ".join(sums.axes(loop)) or "nothing" for loop in sums.loops]
     if order != ["vi", "vk", "vj"]:
         raise WrongAnswerError(
             f"From outside to inside, the {len(order)} loops of Y run over {', '.join(order)}.",
@@ -495,33 +495,31 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
     kinds = _kinds(sums.loops)
     for is_done, given, hint in (
         (
-            outer.statement.kind == tirx.ForKind.PARALLEL and "v_n" in outer.axes,
+            outer.kind is LoopKind.PARALLEL and "v_n" in sums.axes(outer),
             f"The loops of matmul are {kinds}.",
             "parallel takes the outermost loop, before decompose_reduction.",
         ),
         (
-            inner.statement.kind == tirx.ForKind.VECTORIZED,
+            inner.kind is LoopKind.VECTORIZED,
             f"The loops of matmul are {kinds}.",
             "The innermost loop must not be the sum: reorder first, then vectorize.",
         ),
         *(
             (
-                int(loop.statement.extent) > 1,
-                f"The {word} loop {loop.statement.loop_var.name} has one step only.",
+                loop.extent != "1",
+                f"The {word} loop {loop.variable} has one step only.",
                 "There is nothing to share out: give the loop more steps when you split.",
             )
             for word, loop in (("parallel", outer), ("vectorized", inner))
         ),
         (
-            sums.block.init is None,
+            not sums.block.init,
             "The sums are still set to 0 within the loop that adds to them.",
             "decompose_reduction(block, loop) puts that before a loop.",
         ),
         (
             any(
-                nest.block.name_hint == "relu"
-                and nest.loops[:1]
-                and nest.loops[0].statement.same_as(outer.statement)
+                nest.block.name == "relu" and outer.id in [loop.id for loop in nest.loops[:1]]
                 for nest in blocks_with_loops(scheduled)
             ),
             "The ReLU is not inside of the loop over the batches.",
@@ -534,10 +532,7 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
 
 
 def _kinds(loops: tuple[Loop, ...]) -> str:
-    return ", ".join(
-        f"{loop.statement.loop_var.name} {tirx.ForKind(loop.statement.kind).name.lower()}"
-        for loop in loops
-    )
+    return ", ".join(f"{loop.variable} {loop.kind.value}" for loop in loops)
 
 
 def _schedule_product(
@@ -573,7 +568,7 @@ def _schedule(
     return scheduled
 
 
-_AXES = {tirx.IterVar.DataPar: "spatial", tirx.IterVar.CommReduce: "reduction"}
+_AXES = {kind: kind.value for kind in (AxisKind.SPATIAL, AxisKind.REDUCTION)}
 
 
 @exercise(
@@ -609,20 +604,19 @@ def add_row(answer: tirx.PrimFunc) -> str:
     for nest in nests:
         for number, loop in enumerate(nest.loops):
             schedule = s_tir.Schedule(answer)
-            block = schedule.get_sblock(nest.block.name_hint)
+            block = schedule.get_sblock(nest.block.name)
             try:
                 schedule.parallel(schedule.get_loops(block)[number])
             except s_tir.ScheduleError as refused:
                 axes = ", ".join(
-                    f"{axis.var.name} {_AXES.get(axis.iter_type, 'opaque')}"
-                    for axis in nest.block.iter_vars
+                    f"{axis.name} {_AXES.get(axis.kind, 'opaque')}" for axis in nest.block.axes
                 )
                 hint = 'No element of C needs another one, so each axis is spatial: "S" in remap.'
-                if {axis.iter_type for axis in nest.block.iter_vars} == {tirx.IterVar.DataPar}:
+                if {axis.kind for axis in nest.block.axes} == {AxisKind.SPATIAL}:
                     hint = "The block reads C, which it writes: A and B are enough."
                 raise WrongAnswerError(
-                    f"TVM will not run the loop {loop.statement.loop_var.name} in parallel. The "
-                    f"axes of the block are {axes}.",
+                    f"TVM will not run the loop {loop.variable} in parallel. The axes of the block "
+                    f"are {axes}.",
                     hint,
                 ) from refused
     return "It adds B to each row of A, and TVM may run its loops in any order, or in parallel."
@@ -644,28 +638,27 @@ def three_loops(answer: Callable[..., Any]) -> str:
             f"Loops around the block: {found or 'none'}.",
             "split(loop, factors=[4, None, 16]) makes three of one.",
         )
-    loops = [loop.statement for loop in nests[0].loops]
-    kinds = [tirx.ForKind(loop.kind) for loop in (loops[0], loops[-1])]
-    if kinds != [tirx.ForKind.PARALLEL, tirx.ForKind.VECTORIZED]:
+    loops = nests[0].loops
+    if (loops[0].kind, loops[-1].kind) != (LoopKind.PARALLEL, LoopKind.VECTORIZED):
         raise WrongAnswerError(
-            f"The loops are {_kinds(nests[0].loops)}.",
+            f"The loops are {_kinds(loops)}.",
             "parallel takes the first of the three, vectorize the last.",
         )
-    steps = [int(loop.extent) for loop in loops]
-    if steps != [4, 16, 16]:
+    steps = [loop.extent for loop in loops]
+    if steps != ["4", "16", "16"]:
         raise WrongAnswerError(
-            f"The loops have {', '.join(map(str, steps))} steps.",
+            f"The loops have {', '.join(steps)} steps.",
             "The factors of split are the steps, from outside; one of them may be None.",
         )
     if _step(scheduled, loops[-1]) != 1:
         raise WrongAnswerError(
-            f"The steps of {loops[-1].loop_var.name} are {_step(scheduled, loops[-1])} apart.",
+            f"The steps of {loops[-1].variable} are {_step(scheduled, loops[-1])} apart.",
             "The last loop of a split visits neighbours: do not reorder it.",
         )
-    return f"The loops are {_kinds(nests[0].loops)}. The result is equal."
+    return f"The loops are {_kinds(loops)}. The result is equal."
 
 
-def _step(prim_func: tirx.PrimFunc, loop: tirx.For) -> int:
+def _step(prim_func: tirx.PrimFunc, loop: Loop) -> int:
     """Return how far apart two steps of a loop are on the only axis of the only block."""
     (realize,) = (
         each
@@ -674,7 +667,5 @@ def _step(prim_func: tirx.PrimFunc, loop: tirx.For) -> int:
     )
     (value,) = realize.iter_values
     start = {var.name: 0 for var in used_vars(value)}
-    first, second = (
-        evaluate_dim(value, {**start, loop.loop_var.name: step}) or 0 for step in (0, 1)
-    )
+    first, second = (evaluate_dim(value, {**start, loop.variable: step}) or 0 for step in (0, 1))
     return second - first

@@ -11,8 +11,6 @@ from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from typing import Any
 
-from tvm import relax
-
 from irviz.errors import NotFoundError
 from irviz.ir.module_functions import relax_functions
 from irviz.limits import MOST_NODES
@@ -25,6 +23,7 @@ from irviz.model.matching.alignment import Alignment
 from irviz.session.shown_function import StageView, ViewState, stage_view
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
+from irviz.transforms.simpler_modules import count_bindings
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.graph.change_marks import SideChanges
@@ -81,9 +80,7 @@ def _is_comparable(stage: Stage, function: str) -> bool:
     functions = relax_functions(stage.module)
     if function not in functions or len(functions) > MOST_FUNCTIONS:
         return False
-    body = functions[function].body
-    blocks = body.blocks if isinstance(body, relax.SeqExpr) else ()
-    return sum(len(block.bindings) for block in blocks) <= MOST_BINDINGS
+    return count_bindings(stage.module, function) <= MOST_BINDINGS
 
 
 @dataclass(eq=False)

@@ -41,6 +41,7 @@ from irviz.runtime.run import run
 from irviz.session.equivalence_samples import Sample, further_samples, map_arrays, usual_samples
 from irviz.session.session_state import SessionState
 from irviz.session.stage_cache import graph_of
+from irviz.session.stage_diff import entries
 from irviz.transforms.apply_transform import try_transform
 from irviz.transforms.stage import Stage
 from irviz.view.run_result_html import comparison_summary
@@ -489,26 +490,22 @@ def fitted(cases: Cases, before: ir.BaseFunc, after: ir.BaseFunc) -> Cases:
 
 def renamed(first: ir.IRModule, mod: ir.IRModule, function: str) -> str:
     """Return the new name of a public Relax function that a module lacks, "" if there is none."""
-    old = relax_functions(first).get(function)
-    if old is None or function in mod or not _is_public(old):
+    if function in mod or function not in entries(first):
         return ""
     before = relax_functions(first)
+    made = entries(mod) - before.keys()
+    old = before[function]
     return next(
         (
             name
             for name, one in relax_functions(mod).items()
-            if name not in before
-            and _is_public(one)
+            if name in made
             and len(one.params) == len(old.params)
             and all(_are_alike(a.ty, b.ty) for a, b in zip(one.params, old.params, strict=True))
             and _are_alike(one.ret_ty, old.ret_ty)
         ),
         "",
     )
-
-
-def _is_public(function: relax.Function) -> bool:
-    return bool(function.attrs) and "global_symbol" in function.attrs.keys()  # noqa: SIM118
 
 
 def _check_results(before: ir.BaseFunc, after: ir.BaseFunc) -> None:

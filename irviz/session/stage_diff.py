@@ -121,7 +121,7 @@ def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionG
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:
     first, last = stages[0], stages[-1]
     # a name resolves to something else once that is registered; entries are matched without a look
-    unread = _entries(first.module) & _entries(last.module) - {function} if function else set()
+    unread = entries(first.module) & entries(last.module) - {function} if function else set()
     read = (
         reading_of(one, name)
         for one in (first, last)
@@ -144,7 +144,7 @@ def _function_diffs(
     first = stages[0]
     steps = (_matched_functions(*step) for step in pairwise(stages))
     pairs = reduce(lambda found, step: found.compose(step, _both), steps)
-    by_name = frozenset(_entries(first.module) & _entries(last.module))
+    by_name = frozenset(entries(first.module) & entries(last.module))
     fingerprints = _fingerprints(first, by_name), _fingerprints(last, by_name)
     if function and function not in fingerprints[0] and function not in fingerprints[1]:
         names = [*map(repr, {**fingerprints[0], **fingerprints[1]})]
@@ -290,7 +290,7 @@ def _one_sided(stage: Stage, name: str, *, is_added: bool) -> FunctionDiff:
     return FunctionDiff(name, "", removed, graphs=(graph, None), nests=(nest, None))
 
 
-def _entries(mod: ir.IRModule) -> set[str]:
+def entries(mod: ir.IRModule) -> set[str]:
     """Return the Relax functions that can be called from outside, which keep their names."""
     functions = relax_functions(mod)
     return {
@@ -300,7 +300,7 @@ def _entries(mod: ir.IRModule) -> set[str]:
 
 @kept_by_stage
 def _matched_functions(before: Stage, after: Stage) -> Alignment[str, MatchedBy]:
-    mine, theirs = (_entries(stage.module) for stage in (before, after))
+    mine, theirs = (entries(stage.module) for stage in (before, after))
     by_name = frozenset(mine & theirs)
     return match_functions(_fingerprints(before, by_name), _fingerprints(after, by_name))
 

@@ -20,7 +20,6 @@ from irviz.ir.tvmscript import function_texts, tvmscript
 from irviz.ir.type_and_expression_labels import attributes, is_same_type, type_parts, type_parts_of
 from irviz.model.diff.canonical_names import Names, Renaming, names_of_sizes
 from irviz.model.diff.compare_functions import (
-    Accesses,
     FunctionFingerprint,
     NodeComparison,
     attribute_differences,
@@ -230,9 +229,10 @@ def _relax_diff(
     singles = {
         each.after[0]: each.before[0] for each in groups if len(each.before + each.after) == 2
     }
+    accesses = _effects(first).accesses(pair[0]), _effects(last).accesses(pair[1])
     moved = {
         **moved_params(singles, before, after),
-        **moved_nodes(singles, before, after, (_accesses(*sides[0]), _accesses(*sides[1]))),
+        **moved_nodes(singles, before, after, accesses),
     }
     nodes = diff_nodes(links, groups, blocks, comparison, moved)
     result_types = [type_parts(stage.module[name].ret_ty) for stage, name in sides]
@@ -370,7 +370,7 @@ def _links(before: Stage, after: Stage, name: str, name_after: str) -> NodeLinks
 
 
 def _reading(stage: Stage, name: str) -> DiffSide:
-    order = ranks(_accesses(stage, name))
+    order = ranks(_effects(stage).accesses(name))
     return DiffSide(graph_of(stage, name), _graphs(stage), _names(stage, name), order)
 
 
@@ -382,11 +382,6 @@ def _graphs(stage: Stage) -> Mapping[str, Graph]:
 @kept_by_stage
 def _effects(stage: Stage) -> MemoryEffects:
     return MemoryEffects(_graphs(stage))
-
-
-@kept_by_stage
-def _accesses(stage: Stage, name: str) -> Accesses:
-    return _effects(stage).accesses(name)
 
 
 @kept_by_stage

@@ -307,7 +307,8 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
     for (start, name), end in zip(starts, ends, strict=True):
         if name != function:
             changed = _changed_last(stages, name)
-            code = [at for at in range(start, end) if not _is_between(texts[at - 1])]
+            # without blank lines, and decorators of the next function
+            code = [at for at in range(start, end) if texts[at - 1].lstrip()[:1] not in ("", "@")]
             for at in range(start, code[-1] + 1):
                 lines[at - 1] = BlamedLine(texts[at - 1], changed, name)
     origins = {
@@ -323,11 +324,6 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
         if at and at != printed.functions.get(function):
             lines[at - 1] = BlamedLine(texts[at - 1], one.stage, one.function, one.nodes[0])
     return Blame(stage, tuple(lines), {node: one.stage for node, one in origins.items()})
-
-
-def _is_between(line: str) -> bool:
-    """Tell whether a line is blank, or a decorator of the next function."""
-    return not line.strip() or line.lstrip().startswith("@")
 
 
 def _changed_last(stages: Sequence[Stage], name: str) -> Stage:

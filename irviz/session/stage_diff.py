@@ -126,9 +126,12 @@ def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) 
         for one in (first, last)
         for name in relax_functions(one.module).keys() - unread
     )
+    # a stage with the module of the one before adds nothing to the path
+    changed = [two for one, two in pairwise(stages) if not two.module.same_as(one.module)]
+    path = (first, *(one for one in changed if one is not last), last)
     return ModuleDiff(
         *titles,
-        _function_diffs(last, tuple(_without_repeats(stages)), function, frozenset(read)),
+        _function_diffs(last, path, function, frozenset(read)),
         tuple(_module_differences(first.module, last.module)),
         _transforms(stages),
         (ModuleText(partial(_function_texts, first)), ModuleText(partial(_function_texts, last))),
@@ -161,12 +164,6 @@ def _function_diffs(
     if function:
         found = [one for one in found if function in (one.before, one.after)]
     return tuple(sorted(found, key=lambda one: (not one.nodes, one.name)))
-
-
-def _without_repeats(stages: Sequence[Stage]) -> Sequence[Stage]:
-    """Return the first stage, those whose module differs from the previous one, and the last."""
-    changed = [two for one, two in pairwise(stages) if not two.module.same_as(one.module)]
-    return [stages[0], *(one for one in changed if one is not stages[-1]), stages[-1]]
 
 
 def _with_callees(

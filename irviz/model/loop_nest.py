@@ -10,7 +10,7 @@ schedules name nodes by these paths.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -209,19 +209,26 @@ def schedule_addresses(nest: LoopNest) -> dict[str, ScheduleAddress]:
 
 def innermost_node(nest: LoopNest, path: str) -> str:
     """Return the id of the innermost node on an access path, "" for none."""
-    ids = (node.id for node in walk(nest) if _is_prefix(node.id, path))
-    return max(ids, key=len, default="")
+    ids = (node.id for node in walk(nest) if node.id)
+    around = (one for one in ids if f"{path}.".startswith((f"{one}.", f"{one}[")))
+    return max(around, key=len, default="")
 
 
 def walk(nest: LoopNest) -> Iterator[LoopNode]:
     """Yield every node, in the order of the text."""
-    stack = list(reversed(nest.body))
+    return (node for node, _ in walk_inside(nest.body))
+
+
+def walk_inside(nodes: Sequence[LoopNode]) -> Iterator[tuple[LoopNode, tuple[LoopNode, ...]]]:
+    """Yield nodes and all inside of them, each with those around it, the outermost first."""
+    around: tuple[LoopNode, ...] = ()
+    stack = [(node, around) for node in reversed(nodes)]
     while stack:
-        node = stack.pop()
-        yield node
-        stack += reversed(node.children)
-        if isinstance(node, Block):
-            stack += reversed(node.init)
+        node, around = stack.pop()
+        yield node, around
+        inside = (*node.init, *node.children) if isinstance(node, Block) else node.children
+        around = (*around, node)
+        stack += [(one, around) for one in reversed(inside)]
 
 
 def contains_block(node: LoopNode) -> bool:
@@ -242,8 +249,3 @@ def blocks_in_loops(
                 yield from blocks_in_loops(node.children)
             case Statement():
                 yield from blocks_in_loops(node.children, loops)
-
-
-def _is_prefix(node_id: str, path: str) -> bool:
-    rest = path.removeprefix(node_id)
-    return bool(node_id) and path.startswith(node_id) and rest[:1] in ("", ".", "[")

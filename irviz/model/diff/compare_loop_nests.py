@@ -23,9 +23,7 @@ from irviz.model.loop_nest import (
     Loop,
     LoopKind,
     LoopNest,
-    LoopNode,
     Scalar,
-    Statement,
     contains_block,
 )
 from irviz.model.matching.alignment import Alignment, align_lists, longest_increasing
@@ -37,7 +35,7 @@ from irviz.model.matching.block_matching import (
     body_text,
     defined_names,
     has_axes_of,
-    header,
+    lines,
     match_blocks,
     places,
     renamed,
@@ -100,9 +98,9 @@ def _diff(
             there[each] if diff.after else here[each] for each in diff.after or diff.before
         )
     )
-    lines, statements = _lines_outside(before, after, buffers)
+    outside, statements = _lines_outside(before, after, buffers)
     differing = tuple(_buffer_diffs(before, after, buffers))
-    return LoopNestDiff(tuple(blocks), differing, tuple(statements), lines=lines)
+    return LoopNestDiff(tuple(blocks), differing, tuple(statements), lines=outside)
 
 
 def _block_diff(
@@ -344,7 +342,10 @@ def _lines_outside(
     Where one of the two has no blocks, as after lowering, all statements and loops are aligned.
     """
     are_all = not all(any(map(contains_block, each.body)) for each in (before, after))
-    mine, theirs = (list(_lines(each.body, are_all=are_all)) for each in (before, after))
+    mine, theirs = (
+        [(node.id, text) for node, text in lines(each.body, are_all=are_all)]
+        for each in (before, after)
+    )
     keys = [renamed(text, buffers) for _, text in mine], [text for _, text in theirs]
     found = align_lists(*keys, replaced=True).pairs
     here, there = ({pair[side] for pair, is_same in found.items() if is_same} for side in (0, 1))
@@ -355,23 +356,8 @@ def _lines_outside(
     if not differences and keys[0] != keys[1]:
         at = next(at for at, (one, two) in enumerate(zip(*keys, strict=True)) if one != two)
         differences = [Difference(Aspect.ORDER, mine[at][1], theirs[at][1], "of statements")]
-    lines = {(mine[one][0], theirs[two][0]): is_same for (one, two), is_same in found.items()}
-    return Alignment(lines), differences
-
-
-def _lines(nodes: Iterable[LoopNode], *, are_all: bool) -> Iterator[tuple[str, str]]:
-    """Yield the ids and texts of statements and loops, without those of and around blocks."""
-    for node in nodes:
-        match node:
-            case Block() if are_all:
-                yield from _lines((*node.init, *node.children), are_all=True)
-            case Loop():
-                if are_all or not contains_block(node):
-                    yield node.id, header(node)
-                yield from _lines(node.children, are_all=are_all)
-            case Statement():
-                yield node.id, node.text
-                yield from _lines(node.children, are_all=are_all)
+    ids = {(mine[one][0], theirs[two][0]): is_same for (one, two), is_same in found.items()}
+    return Alignment(ids), differences
 
 
 # --- What became of the loops around two blocks that correspond ----------------------------------

@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from irviz.model.graph.graph import grouped
-from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, contains_block, walk
+from irviz.model.loop_nest import (
+    Block,
+    Loop,
+    LoopNest,
+    LoopNode,
+    Statement,
+    contains_block,
+    walk,
+    walk_inside,
+)
 from irviz.model.matching.alignment import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -56,29 +65,22 @@ class BlockMatch(NamedTuple):
 
 def places(nest: LoopNest) -> list[Place]:
     """Return the blocks of a loop nest in the order of the text."""
-    found: list[Place] = []
-
-    def visit(nodes: Iterable[LoopNode], around: Place) -> tuple[str, ...]:
-        names: list[str] = []
-        for node in nodes:
-            match node:
-                case Loop():
-                    names += visit(node.children, around._replace(loops=(*around.loops, node)))
-                case Block():
-                    number = len(found)
-                    found.append(around)
-                    inner = around._replace(blocks=(*around.blocks, node))
-                    inside = visit((*node.init, *node.children), inner)
-                    found[number] = around._replace(block=node, number=number, inner=inside)
-                    names += [node.name, *inside]
-                case _:
-                    inner = around._replace(conditions=(*around.conditions, node.text))
-                    names += visit(node.children, inner)
-        return tuple(names)
-
-    nowhere = Place(Block("", (), (), (), ()), -1, (), (), (), ())
-    visit(nest.body, nowhere)
-    return found
+    blocks = [(one, around) for one, around in walk_inside(nest.body) if isinstance(one, Block)]
+    return [
+        Place(
+            block,
+            number,
+            tuple(one for one in around if isinstance(one, Loop)),
+            tuple(one for one in around if isinstance(one, Block)),
+            tuple(one.text for one in around if isinstance(one, Statement)),
+            tuple(
+                one.name
+                for one, _ in walk_inside((*block.init, *block.children))
+                if isinstance(one, Block)
+            ),
+        )
+        for number, (block, around) in enumerate(blocks)
+    ]
 
 
 def defined_names(nest: LoopNest) -> frozenset[str]:
@@ -123,20 +125,23 @@ def match_blocks(before: LoopNest, after: LoopNest) -> list[BlockMatch]:
 
 def body_text(block: Block) -> Iterator[str]:
     """Yield the statements and loops of a block, without those of and around nested blocks."""
-    for init, nodes in (("init: ", block.init), ("", block.children)):
-        waiting = list(reversed(nodes))
-        while waiting:
-            node = waiting.pop()
-            if not isinstance(node, Block):
-                waiting += reversed(node.children)
-            if isinstance(node, Statement):
-                yield f"{init}{node.text}"
-            elif isinstance(node, Loop) and not contains_block(node):
-                yield f"{init}{header(node)}"
+    yield from (f"init: {text}" for _, text in lines(block.init))
+    yield from (text for _, text in lines(block.children))
 
 
-def header(loop: Loop) -> str:
-    """Return a loop in one line."""
+def lines(
+    nodes: Sequence[LoopNode], *, are_all: bool = False
+) -> Iterator[tuple[Loop | Statement, str]]:
+    """Yield statements and loops with their texts, without those of and around blocks."""
+    for node, around in walk_inside(nodes):
+        is_inside = any(isinstance(one, Block) for one in around)
+        if isinstance(node, Statement) and (are_all or not is_inside):
+            yield node, node.text
+        if isinstance(node, Loop) and (are_all or not (is_inside or contains_block(node))):
+            yield node, _header(node)
+
+
+def _header(loop: Loop) -> str:
     step = "" if loop.step == "1" else f", step {loop.step}"
     notes = "".join(f", {name}: {value}" for name, value in loop.annotations)
     thread = f" {loop.thread}" if loop.thread else ""
@@ -195,7 +200,7 @@ def _operation(place: Place, names: Set[str]) -> tuple[str, ...]:
     return _operation_of(place.block.children, names)
 
 
-def _operation_of(nodes: Iterable[LoopNode], names: Set[str]) -> tuple[str, ...]:
+def _operation_of(nodes: Sequence[LoopNode], names: Set[str]) -> tuple[str, ...]:
     return tuple(_numbered(_without_indices(_statements(nodes)), names))
 
 
@@ -222,12 +227,8 @@ def _buffers(place: Place) -> set[str]:
     return {access.buffer for access in (*place.block.reads, *place.block.writes)}
 
 
-def _statements(nodes: Iterable[LoopNode]) -> Iterator[str]:
-    for node in nodes:
-        if isinstance(node, Statement):
-            yield node.text
-        if not isinstance(node, Block):
-            yield from _statements(node.children)
+def _statements(nodes: Sequence[LoopNode]) -> Iterator[str]:
+    return (text for node, text in lines(nodes) if isinstance(node, Statement))
 
 
 def _numbered(texts: Iterable[str], names: Set[str]) -> Iterator[str]:

@@ -157,7 +157,8 @@ class Side:
     """The rows of one loop nest, what became of the changed ones, and their partners.
 
     `with_extents` are the ids of the blocks whose axes are written with kind and extent. `bodies`
-    has the rows of statements, and of loops, by the innermost block around them.
+    has the rows of statements, and of loops, by the innermost block around them, and `blocks` the
+    blocks by their ids.
     """
 
     def __init__(self, nest: LoopNest | None, with_extents: Collection[str] = ()) -> None:
@@ -173,19 +174,13 @@ class Side:
         self.bodies = grouped(
             (row.block, at) for at, row in enumerate(self.rows) if row.block and row.kind in _BODY
         )
-        self._nodes = {node.id: node for node in walk(nest)} if nest else {}
+        nodes = list(walk(nest)) if nest else []
+        self.blocks = {node.id: node for node in nodes if isinstance(node, Block)}
+        self._loops = {node.id: node for node in nodes if isinstance(node, Loop)}
 
     def loop(self, at: int) -> Loop:
         """Return the loop of a row."""
-        node = self._nodes[self.rows[at].node]
-        assert isinstance(node, Loop)
-        return node
-
-    def block(self, block: str) -> Block:
-        """Return the block with an id."""
-        node = self._nodes[block]
-        assert isinstance(node, Block)
-        return node
+        return self._loops[self.rows[at].node]
 
     def head(self, block: str) -> int:
         """Return the row of a block's name and axes."""
@@ -198,7 +193,7 @@ class Side:
 
     def readers(self, buffers: Collection[str]) -> list[str]:
         """Return the names of the blocks that read buffers."""
-        blocks = (node for node in self._nodes.values() if isinstance(node, Block))
+        blocks = self.blocks.values()
         reading = (one for one in blocks if any(each.buffer in buffers for each in one.reads))
         return list(dict.fromkeys(one.name for one in reading))
 
@@ -368,7 +363,7 @@ class _Alignment:
 
     def _axis_names(self, before: str, after: str) -> dict[str, str]:
         """Return the names after of a block's axes, by their names before."""
-        partners = axis_partners(self._before.block(before), self._after.block(after))
+        partners = axis_partners(self._before.blocks[before], self._after.blocks[after])
         return {was: now for now, was in partners.items()}
 
     def _details(self, block: str) -> Iterator[tuple[int, Row]]:
@@ -488,7 +483,7 @@ class _Alignment:
     def _mark_inlined(self) -> None:
         for block in self._diff.blocks:
             if block.change is ChangeKind.INLINED:
-                node = self._before.block(block.before[0])
+                node = self._before.blocks[block.before[0]]
                 readers = self._before.readers({access.buffer for access in node.writes})
                 word = f"inlined into {', '.join(readers)}" if readers else "inlined"
                 self._before.marks[self._before.head(node.id)] = RowMark("−", "removed", word)

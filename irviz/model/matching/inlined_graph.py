@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from irviz.model.graph.graph import (
@@ -85,10 +85,7 @@ def inlined_correspondence(
         if origin is None:
             continue
         left = forwarding.get(origin, [])
-        partners = [
-            *_expected_partners(node, known, found),
-            *_calls_alike(node, left, reference.graph),
-        ]
+        partners = _expected_partners(node, known, found, map(reference.graph.__getitem__, left))
         chosen = next((one for one in partners if one in left), None)
         if chosen is not None:
             left.remove(chosen)
@@ -103,9 +100,15 @@ def inlined_correspondence(
 
 
 def _expected_partners(
-    node: Node, known: Mapping[NodeId, NodeId], found: Mapping[NodeId, NodeId]
+    node: Node,
+    known: Mapping[NodeId, NodeId],
+    found: Mapping[NodeId, NodeId],
+    others: Iterable[Node],
 ) -> Iterator[NodeId]:
-    """Yield the partners expected of a forwarding node: known, or in its call's partner."""
+    """Yield the partners expected of a forwarding node: known, or in its call's partner.
+
+    Of the others, they are the calls of the same function, whose variables may have other names.
+    """
     if node.id in known:
         yield known[node.id]
     call, _, own = node.id.rpartition(SEPARATOR)
@@ -113,14 +116,8 @@ def _expected_partners(
         yield node.id
     elif NodeId(call) in found:
         yield inlined_id(found[NodeId(call)], own)
-
-
-def _calls_alike(node: Node, others: Sequence[NodeId], reference: Graph) -> list[NodeId]:
-    """Return the calls of the same function, whose variables may have other names."""
-    if node.kind is not NodeKind.CALL_FUNCTION:
-        return []
-    nodes = map(reference.__getitem__, others)
-    return [one.id for one in nodes if one.kind is node.kind and one.callee == node.callee]
+    if node.kind is NodeKind.CALL_FUNCTION:
+        yield from (one.id for one in others if (one.kind, one.callee) == (node.kind, node.callee))
 
 
 def _without_forwarding(inlined: InlinedGraph) -> Graph:

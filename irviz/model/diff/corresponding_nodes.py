@@ -403,17 +403,11 @@ def block_links(
     """
     expected = [(call, block) for call, own in calls for block in own]
     found = list(blocks)
-    is_alike = len(expected) == len(found) and all(
-        two.startswith(_base(one)) for (_, one), two in zip(expected, found, strict=True)
-    )
-    if not is_alike:
+    # without the numbers that make them unique
+    names = [one.partition("#")[0].rstrip("0123456789").removesuffix("_") for _, one in expected]
+    if len(names) != len(found) or not all(map(str.startswith, found, names)):
         return []
     return [(call, block) for (call, _), block in zip(expected, found, strict=True)]
-
-
-def _base(name: str) -> str:
-    """Return the name of a block without the number that makes it unique."""
-    return name.partition("#")[0].rstrip("0123456789").removesuffix("_")
 
 
 # --- Group the nodes of a function that became each other, by link or by position ----------------

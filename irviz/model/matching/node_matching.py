@@ -107,12 +107,6 @@ def correspondence(
     return Correspondence(found, matching.steps, lowered.joined)
 
 
-def _is_inside(graph: Graph, node: Node, owner: NodeId) -> bool:
-    """Return whether a node is in the region of an inner function."""
-    around = graph.regions_around(node.region)
-    return any(graph.regions[one].owner == owner for one in around)
-
-
 class _Side:
     """One of the two graphs.
 
@@ -324,8 +318,10 @@ class _Matching:
             if not is_lifted or side[node.id].callee != _CLOSURE:
                 continue
             self.pair(node.id, node.id, MatchedBy.NAME)
-            inside = (each for each in self.other.free() if _is_inside(other, each, node.id))
-            yield from (((node.id, each.id), Joined.PART) for each in inside)
+            for each in self.other.free():
+                around = other.regions_around(each.region)
+                if any(other.regions[one].owner == node.id for one in around):
+                    yield (node.id, each.id), Joined.PART
 
     def exchange(self) -> None:
         """Exchange the partners of nodes with the same value if their users tell them apart."""

@@ -308,9 +308,9 @@ _LOOP_KIND_NAMES = {LoopKind.SERIAL: "", LoopKind.THREAD_BINDING: "thread"}
 """The names of kinds of loops that are not their values; the usual kind has none."""
 
 AXIS_KIND_NAMES: dict[AxisKind, str] = {
+    **{kind: kind.value for kind in AxisKind},
     AxisKind.SPATIAL: "spatial (S)",
     AxisKind.REDUCTION: "reduction (R)",
-    **{kind: kind.value for kind in AxisKind if kind not in (AxisKind.SPATIAL, AxisKind.REDUCTION)},
 }
 
 

@@ -307,7 +307,10 @@ def _dark_counterpart(colour: str) -> str:
         mixed_share,
     )
 
-    light, dark = (_picture_colours(THEMES[name]) for name in ("course", "dark"))
+    light, dark = (
+        _properties(theme) | {f"code-{part}": one for part, one in theme.code.items()}
+        for theme in (THEMES["course"], THEMES["dark"])
+    )
     if colour == _BLACK:  # the outlines of a slide
         return dark["call-line"]
     for name, one in light.items():
@@ -321,10 +324,6 @@ def _dark_counterpart(colour: str) -> str:
         if share is not None:
             return mix_colours(dark[start], dark[end], share)
     return ""
-
-
-def _picture_colours(theme: Theme) -> dict[str, str]:
-    return _properties(theme) | {f"code-{part}": one for part, one in theme.code.items()}
 
 
 def _theme_of(names: Mapping[str, str]) -> Theme:

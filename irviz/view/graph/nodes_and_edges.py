@@ -286,12 +286,6 @@ def draw_value_label(
     return group
 
 
-def value_label_rect(node: Node, outlet: Point, outward: float) -> Rect:
-    """Return the rectangle that the label of a value covers."""
-    position = _value_label_position(outlet, outward)
-    return svg.text_rect(node_labels.value_label(node), position, node_labels.VALUE_SIZE)
-
-
 def effect_numbers(graph: Graph) -> dict[NodeId, int]:
     """Return the numbers of the nodes that may have an effect, in execution order."""
     impure = [n.id for n in graph.nodes if not n.is_pure and n.kind not in _IMPURE_CONTAINERS]
@@ -616,7 +610,9 @@ class SceneGeometry:
             yield rect
             yield Rect.around((rect.left, rect.top), _CHANGE_MARKER)
             if node.id in self.used:
-                yield value_label_rect(node, self.outlet(node.id), self.outward)
+                position = _value_label_position(self.outlet(node.id), self.outward)
+                label = node_labels.value_label(node)
+                yield svg.text_rect(label, position, node_labels.VALUE_SIZE)
             mark = overlay.marks.get(node.id)
             if mark and mark.is_flagged:
                 yield flag_rect(self.flag(node.id), is_first=mark.is_first)

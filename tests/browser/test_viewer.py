@@ -14,7 +14,7 @@ from irviz.course.mlp import MyModuleMixture
 from irviz.explorer.viewer import STATIC
 from irviz.ir.function_graph import extract
 from irviz.ir.loop_nest_reader import loop_nest
-from irviz.view.graph.graph_figure import draw_graph
+from irviz.view.graph.graph_figure import draw_placed, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.node_details import loop_nest_html
 
@@ -178,7 +178,8 @@ def test_nothing_is_taken_out_of_what_irviz_draws(widget: Widget, modules: Any) 
              for index, node in enumerate(graph.nodes)}  # fmt: skip
     overlay = Overlay("time", "0 µs", "20 µs", marks, "slow")
     ids = [node.id for node in graph.nodes]
-    drawn = draw_graph(graph, openable=ids[::2], overlay=overlay, dimmed=ids[::3]).svg
+    placed = place_graph(graph)
+    drawn = draw_placed(placed, openable=ids[::2], overlay=overlay, dimmed=ids[::3]).svg
     widget.mount("viewer", width=1200, **with_picture(drawn))
     before = widget.page.evaluate(
         """text => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("*")]

@@ -15,7 +15,7 @@ import pytest
 import irviz as package
 from irviz.cli.page_launcher import served
 from irviz.course.mlp import MyModule
-from irviz.view.graph.graph_figure import draw_graph
+from irviz.view.graph.graph_figure import draw_placed, place_graph
 
 pytestmark = pytest.mark.worker
 MODEL = """
@@ -121,5 +121,5 @@ def test_a_page_that_is_served_from_where_irviz_is_has_the_layout_of_others(monk
     monkeypatch.chdir(Path(package.__file__).parents[1])
     with page_of_command("demo", "--no-browser") as url:
         found = first_picture(url)
-    plain = draw_graph(package.graph(MyModule), seconds=0)
+    plain = draw_placed(place_graph(package.graph(MyModule), seconds=0))
     assert size(found) == size(package.draw(MyModule).svg) != size(plain.svg)

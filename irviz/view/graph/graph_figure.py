@@ -58,7 +58,7 @@ def draw_scene(
     dimmed: Collection[str] = (),
     changes: SideChanges | None = None,
 ) -> None:
-    """Draw a graph into a picture; the arguments are those of `draw_graph`."""
+    """Draw a graph into a picture; the arguments are those of `draw_placed`."""
     pale = changes.unchanged.union(dimmed) if changes else frozenset(dimmed)
     beside: dict[NodeId, float] = {}
     if changes:  # what fills a frame has its mark above its texts, or at its lower side
@@ -320,27 +320,19 @@ def draw_graph(
     theme: str = "course",
     direction: str = "up",
     *,
-    openable: Collection[str] | None = None,
     overlay: Overlay | None = None,
     dimmed: Collection[str] = (),
-    seconds: float = LAYOUT_SECONDS,
 ) -> GraphFigure:
-    """Lay out and draw a graph.
+    """Lay out and draw a graph as `draw_placed` does, without buttons.
 
     Args:
         direction: "up" or "down": where data flows.
-        openable: The nodes that get a button to expand them; clusters with an id get one to
-            collapse them. None for a picture without buttons.
-        overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
-        dimmed: The nodes that are drawn pale, with the edges of their values.
-        seconds: The time limit of the layout, as in `place_graph`.
 
     Raises:
         DrawError: For an unknown theme or direction.
     """
     get_theme(theme)
-    placed = place_graph(graph, direction, seconds)
-    return draw_placed(placed, theme, openable=openable, overlay=overlay, dimmed=dimmed)
+    return draw_placed(place_graph(graph, direction), theme, overlay=overlay, dimmed=dimmed)
 
 
 def draw_placed(
@@ -359,8 +351,11 @@ def draw_placed(
     `data-source`, `data-target`, `data-toggle`).
 
     Args:
-        changes: What became of its nodes and edges, which is marked. The other arguments are those
-            of `draw_graph`.
+        openable: The nodes that get a button to expand them; clusters with an id get one to
+            collapse them. None for a picture without buttons.
+        overlay: Tints, labels and warnings of nodes, with a legend below. Nodes do not move.
+        dimmed: The nodes that are drawn pale, with the edges of their values.
+        changes: What became of its nodes and edges, which is marked.
     """
     graph, colours = placed.graph, get_theme(theme)
     scene = SceneGeometry(graph, placed.layout, placed.direction)

@@ -15,7 +15,7 @@ from irviz.transforms.passes.pass_transform import named_pass
 from irviz.view.graph import graph_figure, graphviz_engine
 from irviz.view.graph import layout as graph_layout
 from irviz.view.graph.dot import layout_input
-from irviz.view.graph.graph_figure import GraphFigure, draw_graph, place_graph
+from irviz.view.graph.graph_figure import GraphFigure, draw_graph, draw_placed, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
 from tests.constructs import deep_branches
 
@@ -214,7 +214,7 @@ def test_edges_without_a_route_are_drawn_from_their_source_to_their_target(
 ):
     graph = extract(modules.EveryKind)
     sound = read_picture(draw_graph(graph, direction=direction).svg)
-    drawing = draw_graph(graph, direction=direction, seconds=spoiled(lines))
+    drawing = draw_placed(place_graph(graph, direction, spoiled(lines)))
     check_is_whole(drawing, graph, read_picture)
     assert drawing.note == ""
     picture = read_picture(drawing.svg)
@@ -242,7 +242,7 @@ def test_a_layout_that_fails_is_replaced_by_a_plainer_one_and_says_so(
 ):
     graph = extract(modules.EveryKind)
     sound = draw_graph(graph)
-    drawing = draw_graph(graph, seconds=spoiled(lines))
+    drawing = draw_placed(place_graph(graph, seconds=spoiled(lines)))
     check_is_whole(drawing, graph, read_picture)
     assert drawing.svg.count('class="block') == sound.svg.count('class="block')
     assert drawing.note.startswith(f"The layout {why}")
@@ -274,7 +274,7 @@ def test_where_graphviz_cannot_be_loaded_the_plainer_layout_says_what_to_do(
     fake("raise ImportError('no such library')")
     graphviz_engine.ENGINE.stop()
     graph = extract(modules.EveryKind)
-    drawing = draw_graph(graph, seconds=30)
+    drawing = draw_placed(place_graph(graph, seconds=30))
     graphviz_engine.ENGINE.stop()
     check_is_whole(drawing, graph, read_picture)
     assert "no such library; install pygraphviz again): this is a plainer one" in drawing.note
@@ -283,7 +283,7 @@ def test_where_graphviz_cannot_be_loaded_the_plainer_layout_says_what_to_do(
 @pytest.mark.parametrize("seconds", [30, 0])
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_a_graph_without_nodes_is_an_empty_picture(direction, seconds):
-    drawing = draw_graph(Graph("main", (), (), (), ()), direction=direction, seconds=seconds)
+    drawing = draw_placed(place_graph(Graph("main", (), (), (), ()), direction, seconds))
     assert (drawing.width, drawing.height) == (32, 32)
     assert 'class="node' not in drawing.svg
 
@@ -292,7 +292,7 @@ def test_a_lowered_module_that_graphviz_finds_no_route_in_is_drawn(modules, read
     """Of `unlike(260)` after `default_build`, Graphviz 14 loses an edge."""
     mod = named_pass("default_build")(modules.unlike(260))
     graph = visible_graph(container_tree(extract(mod))).graph
-    check_is_whole(draw_graph(graph, seconds=30), graph, read_picture)
+    check_is_whole(draw_placed(place_graph(graph, seconds=30)), graph, read_picture)
 
 
 @pytest.mark.worker

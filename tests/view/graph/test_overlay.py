@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
 from irviz.ir.function_graph import extract
-from irviz.view.graph.graph_figure import OccupiedArea, draw_graph
+from irviz.view.graph.graph_figure import OccupiedArea, draw_graph, draw_placed, place_graph
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.mix_colours import mix_colours
 from irviz.view.svg_primitives import Rect
@@ -256,8 +256,9 @@ def test_a_long_legend_widens_the_paper_and_moves_nothing(graphs):
 def test_nothing_moves_under_an_overlay(graphs, direction, read_picture):
     for name, graph in graphs.items():
         openable = [str(graph.nodes[-1].id)]
-        plain = draw_graph(graph, direction=direction, openable=openable)
-        told = draw_graph(graph, direction=direction, openable=openable, overlay=overlay_of(graph))
+        placed = place_graph(graph, direction)
+        plain = draw_placed(placed, openable=openable)
+        told = draw_placed(placed, openable=openable, overlay=overlay_of(graph))
         before, after = read_picture(plain.svg), read_picture(told.svg)
         assert [node.box for node in after.nodes] == [node.box for node in before.nodes], name
         assert (after.values, after.lines, after.frames) == (

@@ -26,7 +26,7 @@ from irviz.model.graph.graph import (
     Resolution,
 )
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
-from irviz.view.graph.graph_figure import draw_graph
+from irviz.view.graph.graph_figure import draw_graph, draw_placed, place_graph
 from irviz.view.graph.layout import LAYOUT_SECONDS
 from irviz.view.graph.overlay import Mark, Overlay
 from irviz.view.svg_primitives import printable
@@ -375,7 +375,8 @@ def test_any_graph_can_be_drawn(read_picture, graph, direction, theme, seconds, 
     """Whether the engine has the time for its layout, or the plain one is drawn; or an overlay."""
     marks = {n.id: Mark(share or 0, "12 %", is_flagged=bool(share)) for n in graph.nodes}
     told = None if share is None else Overlay("times", "0", "1", marks, "NaN")
-    drawing = draw_graph(graph, theme, direction, openable=(), overlay=told, seconds=seconds)
+    placed = place_graph(graph, direction, seconds)
+    drawing = draw_placed(placed, theme, openable=(), overlay=told)
     assert bool(drawing.note) == (seconds == 0.0)
     picture = read_picture(drawing.svg)
     assert len(picture.frames) == len(framed(graph))

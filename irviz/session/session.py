@@ -53,9 +53,9 @@ from irviz.transforms.schedules.schedule_trace import (
 from irviz.transforms.stage import Stage, to_script
 from irviz.transforms.stage_tree import StageTree
 from irviz.view.figure import Figure
-from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
+from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph, draw_placed
 from irviz.view.graph.overlay import Overlay
-from irviz.view.graph.side_by_side_layout import draw_sides
+from irviz.view.graph.side_by_side_layout import place_sides
 from irviz.view.memory_chart import memory_chart
 from irviz.view.module_diff import Diff
 from irviz.view.pass_times import PassTimes
@@ -508,7 +508,8 @@ class Session(StageRuns):
         """
         chosen = stages or [one.id for one in self.tree.lineage(self.current_id)]
         union = union_along(self.tree, chosen, self.function)
-        return draw_sides(side_graphs(union, expansion), theme, direction)
+        _, placed = place_sides(side_graphs(union, expansion), direction)
+        return [draw_placed(one, theme) for one in placed]
 
     @limits("the picture")
     def overlay(

@@ -16,7 +16,7 @@ from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind,
 from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.edge_routes import BETWEEN, TURN_AT_SOURCE, Routing, rounded
-from irviz.view.graph.graph_figure import GraphFigure, PlacedGraph, draw_placed, place_graph
+from irviz.view.graph.graph_figure import PlacedGraph, place_graph
 from irviz.view.graph.layout import LAYOUT_SECONDS, ClusterFrame, Layout, Route
 from irviz.view.graph.layout_in_rows import FRAME_MARGIN
 from irviz.view.graph.nodes_and_edges import (
@@ -29,28 +29,15 @@ from irviz.view.graph.nodes_and_edges import (
 )
 from irviz.view.graph.straight_ways import ARROW
 from irviz.view.svg_primitives import Point, Rect, Size
-from irviz.view.theme import get_theme
 
 Widths = Sequence[Mapping[NodeId, float]]
 """For each stage, the width of what is written inside of nodes beside their texts, in px."""
 
 
-def draw_sides(
-    sides: SideGraphs, theme: str = "course", direction: str = "up"
-) -> list[GraphFigure]:
-    """Draw each of several stages in the same size; the arguments are those of `draw_graph`.
-
-    Raises:
-        DrawError: There is no such theme or direction.
-    """
-    get_theme(theme)
-    return [draw_placed(one, theme) for one in place_sides(sides, direction)[1]]
-
-
 def place_sides(
     sides: SideGraphs, direction: str = "up", seconds: float = LAYOUT_SECONDS, widths: Widths = ()
 ) -> tuple[PlacedGraph, list[PlacedGraph]]:
-    """Lay out the union graph of all stages, and derive the layout of each stage from it.
+    """Lay out the union graph of all stages, and derive that of each stage, in the same size.
 
     A node gets the largest size that it has in any stage. A node that others were fused into, or
     that was split, fills the frame around these, and edges to it end at the frame.

@@ -26,7 +26,7 @@ from irviz.model.matching.operation_names import (
     is_same_representation,
     may_have_types,
     operation_name,
-    without_representation,
+    other_attributes,
 )
 
 _MOST_RESULTS = 64
@@ -125,7 +125,8 @@ class LoweredSide:
         if node.kind is NodeKind.OPERATOR:
             texts = [(literal.position, Number(literal.text)) for literal in node.literals]
             operands = frozenset((*arguments, *texts))
-            yield _WITH_ATTRIBUTES, scope, without_representation(node), operands
+            others = other_attributes(node.attributes)
+            yield _WITH_ATTRIBUTES, scope, node.kind, node.callee, node.operator, others, operands
         if node.callee:
             sources = tuple(source for _, source in arguments if not isinstance(source, Number))
             sort = sources or (self.origins.type_label(node.id),)

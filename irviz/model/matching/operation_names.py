@@ -100,13 +100,9 @@ def is_alias(node: Node, entering: Iterable[Edge]) -> bool:
     return [edge.position for edge in entering] in ([(0,)], [CALLEE])
 
 
-def without_representation(node: Node) -> object:
-    """Return a key of an operation that is equal for any dtype and layout."""
-    return node.kind, node.callee, node.operator, _other_attributes(node.attributes)
-
-
 @lru_cache(maxsize=1024)
-def _other_attributes(attributes: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def other_attributes(attributes: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Return the attributes that say nothing of dtype and layout."""
     return tuple(one for one in attributes if one[0] not in _ATTRIBUTES_OF_REPRESENTATION)
 
 

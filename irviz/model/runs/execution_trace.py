@@ -238,9 +238,15 @@ def first_divergence(
     Args:
         graph: The function that ran, with called functions inlined if their nodes were recorded.
     """
-    flow = _DifferenceFlow(graph, differences)
-    reaching = flow.upstream(graph.outputs, flow.carries.__getitem__)
-    origins = [node_id for node_id in trace.visits if flow.is_origin(node_id)]
+    operands = {one.id: [edge.source for edge in graph.operands(one.id)] for one in graph.nodes}
+    differing = {one for one, each in differences.items() if each.is_different and one in operands}
+    known = differing.union(one for one, each in differences.items() if each.is_same)
+    carries: dict[NodeId, bool] = {}
+    for one, sources in operands.items():  # where it is not known, it differs if an operand does
+        carries[one] = one in differing if one in known else any(map(carries.get, sources))
+    reaching = _upstream(graph.outputs, operands, carries.__getitem__)
+    visited = (one for one in trace.visits if one in differing)
+    origins = [one for one in visited if not any(map(carries.get, operands[one]))]
     if not origins:
         return None
     first = next((one for one in origins if one in reaching), origins[0])
@@ -248,7 +254,7 @@ def first_divergence(
         one for one in takewhile(lambda one: one != first, trace.visits) if one in differences
     ]
     upstream = tuple(one for one in before if differences[one].is_same)
-    between = flow.upstream(flow.operands(first), lambda one: not flow.is_known(one))
+    between = _upstream(operands[first], operands, lambda one: one not in known)
     return Divergence(
         node=first,
         difference=differences[first],
@@ -261,46 +267,19 @@ def first_divergence(
     )
 
 
-class _DifferenceFlow:
-    """How differences spread through a graph.
-
-    `carries` tells of each node whether its value differs; a node with an unknown difference
-    differs if one of its operands does.
-    """
-
-    def __init__(self, graph: Graph, differences: Mapping[NodeId, NodeDifference]) -> None:
-        self.graph, self.differences = graph, differences
-        self.carries: dict[NodeId, bool] = {}
-        for node in graph.nodes:
-            if self.is_known(node.id):
-                self.carries[node.id] = differences[node.id].is_different
-            else:
-                self.carries[node.id] = any(map(self.carries.get, self.operands(node.id)))
-
-    def operands(self, node_id: NodeId) -> list[NodeId]:
-        return [edge.source for edge in self.graph.operands(node_id)]
-
-    def is_known(self, node_id: NodeId) -> bool:
-        """Return whether a node is known to be the same, or known to differ."""
-        difference = self.differences.get(node_id)
-        return difference is not None and (difference.is_same or difference.is_different)
-
-    def is_origin(self, node_id: NodeId) -> bool:
-        """Return whether a node differs and none of its operands does."""
-        if node_id not in self.differences or node_id not in self.carries:
-            return False
-        is_different = self.differences[node_id].is_different
-        return is_different and not any(self.carries[one] for one in self.operands(node_id))
-
-    def upstream(self, nodes: Iterable[NodeId], holds: Callable[[NodeId], bool]) -> set[NodeId]:
-        """Return those of the nodes, of their operands and so on for which a condition holds."""
-        pending, found = list(nodes), set[NodeId]()
-        while pending:
-            at = pending.pop()
-            if at not in found and holds(at):
-                found.add(at)
-                pending += self.operands(at)
-        return found
+def _upstream(
+    nodes: Iterable[NodeId],
+    operands: Mapping[NodeId, Sequence[NodeId]],
+    holds: Callable[[NodeId], bool],
+) -> set[NodeId]:
+    """Return those of the nodes, of their operands and so on for which a condition holds."""
+    pending, found = list(nodes), set[NodeId]()
+    while pending:
+        at = pending.pop()
+        if at not in found and holds(at):
+            found.add(at)
+            pending += operands[at]
+    return found
 
 
 def _arrays(trace: Trace, node_id: NodeId, fetch: FetchArrays | None) -> Arrays:

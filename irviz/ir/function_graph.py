@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import tvm
@@ -23,7 +24,7 @@ from irviz.ir.type_and_expression_labels import (
     literal_label,
     literal_type,
 )
-from irviz.model.graph.flops import FlopsCounter, FlopsOfFunction, NodeFlops
+from irviz.model.graph.flops import FlopsOfFunction, NodeFlops, node_flops
 from irviz.model.graph.graph import (
     OUTPUT,
     UNKNOWN,
@@ -80,12 +81,17 @@ def read_function(
     source = drawable_function(mod, function)
     if isinstance(source, tirx.PrimFunc):
         return FunctionReading(prim_func_graph(source, function), {}, {})
-    reader = GraphReader(mod, constant_names or {}, flops_of_function)
+
+    @cache
+    def count_flops(at: int) -> float | None:
+        return node_flops(graph, graph.nodes[at], flops_of_function)
+
+    reader = GraphReader(mod, constant_names or {}, count_flops)
     with gc_paused():
         reader.params(source.params, None)
         reader.blocks(source.body, None, 0)
         outputs = reader.results(source.body, OUTPUT, (), None)
-    graph = reader.flops.graph = Graph(
+    graph = Graph(
         function=function,
         nodes=tuple(reader.nodes),
         edges=tuple(reader.edges),
@@ -113,7 +119,10 @@ class GraphReader:
     """Reads a function from its first line to its last; variables are looked up by address."""
 
     def __init__(
-        self, mod: ir.IRModule, constant_names: ConstantNames, flops_of_function: FlopsOfFunction
+        self,
+        mod: ir.IRModule,
+        constant_names: ConstantNames,
+        count_flops: Callable[[int], float | None],
     ) -> None:
         self.names = NodeIds()
         self.ids: dict[int, NodeId] = {}
@@ -121,7 +130,7 @@ class GraphReader:
         self.edges: list[Edge] = []
         self.regions: list[Region] = []
         self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
-        self.flops = FlopsCounter(flops_of_function)
+        self._count_flops = count_flops
         self._constant_names = constant_names
         self._texts = TextCache()
         self._calls = CallReader(mod, self._texts)
@@ -229,7 +238,7 @@ class GraphReader:
         structure = hash((kind._value_, computes or callee, operator, attrs, literals))
         types = types if any(types) else ()
         facts = (callee, resolution, literals, attrs, region, operator, is_pure, structure)
-        work = NodeFlops(self.flops, len(self.nodes))
+        work = NodeFlops(self._count_flops, len(self.nodes))
         self.nodes.append(Node(node_id, kind, name, label, *facts, types, access, work=work))
 
     def _read_nested(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from irviz.model.graph.graph import Graph, Node, NodeKind, Resolution
@@ -53,31 +52,17 @@ _FOR_EACH_ELEMENT = {
 _NO_WORK = ("memory.", "vm.", "builtin.", "inspect.")
 
 
-@dataclass
-class FlopsCounter:
-    """Counts the FLOPs of the nodes of a graph, which is set once it is complete."""
-
-    of_function: FlopsOfFunction
-    graph: Graph = field(init=False)
-
-
 class NodeFlops:
-    """Counts the FLOPs of one node when they are asked for, once; pickled, it is their number."""
+    """Counts the FLOPs of the node at an index when they are asked for; pickled, it is a number."""
 
-    __slots__ = ("_at", "_counter", "_found")
+    __slots__ = ("_at", "_count")
 
-    def __init__(self, counter: FlopsCounter, at: int) -> None:
-        self._counter: FlopsCounter | None = counter
-        self._at = at
-        self._found: float | None = None
+    def __init__(self, count: Callable[[int], float | None], at: int) -> None:
+        self._count, self._at = count, at
 
     def __call__(self) -> float | None:
         """Return the FLOPs, None if unknown."""
-        if self._counter is not None:
-            graph = self._counter.graph
-            self._found = node_flops(graph, graph.nodes[self._at], self._counter.of_function)
-            self._counter = None
-        return self._found
+        return self._count(self._at)
 
     def __reduce__(self) -> tuple[Callable[[float | None], float | None], tuple[float | None]]:
         return _itself, (self(),)

@@ -279,6 +279,7 @@ def block_words(block: BlockDiff) -> str:
 _PREPOSITIONS = {
     ChangeKind.SPLIT: "into",
     ChangeKind.FUSED: "from",
+    ChangeKind.INLINED: "with",
     ChangeKind.ADDED: "around",
     ChangeKind.REMOVED: "around",
 }

@@ -14,6 +14,7 @@ from irviz.course.mm_relu import MyModule as MatmulRelu
 from irviz.loaders.load import load_content
 from irviz.model.diff.diff_result import ChangeKind
 from irviz.model.loop_nest import walk
+from tests.random_schedules import random_schedule
 
 pytestmark = pytest.mark.worker
 
@@ -155,6 +156,12 @@ def test_what_a_split_block_computes_otherwise_is_told(old, new):
     before, after = (from_source(each) for each in (text, text.replace(old, new, 1)))
     assert not any("statement" in line for line in _block_lines(MatmulRelu, before))
     assert any("statement" in line for line in _block_lines(MatmulRelu, after))
+
+
+def test_a_block_that_is_inlined_is_named_with_the_blocks_inside_it():
+    before, after, _ = random_schedule(4, 5)
+    lines = _block_lines(after, before)
+    assert {"block C_local_o: inlined with C_local", "block C_local: inlined"} <= {*lines}
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])

@@ -190,7 +190,7 @@ class BlockDiff(NamedTuple):
         name: The name of the block after or, where it was removed or split, before.
         loops: What became of the loops around it and the blocks around it.
         names: The names of the blocks that it was split into or fused from, or that are inside of
-            one that was added or removed.
+            one that was added, removed or inlined.
     """
 
     change: ChangeKind

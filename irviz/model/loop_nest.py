@@ -216,19 +216,20 @@ def innermost_node(nest: LoopNest, path: str) -> str:
 
 def walk(nest: LoopNest) -> Iterator[LoopNode]:
     """Yield every node, in the order of the text."""
-    return (node for node, _ in walk_inside(nest.body))
+    return (node for node, _ in within(nest.body))
 
 
-def walk_inside(nodes: Sequence[LoopNode]) -> Iterator[tuple[LoopNode, tuple[LoopNode, ...]]]:
-    """Yield nodes and all inside of them, each with those around it, the outermost first."""
+def within(nodes: Sequence[LoopNode]) -> Iterator[tuple[LoopNode, tuple[LoopNode, ...]]]:
+    """Yield nodes and all within them, each with those around it, the outermost first."""
     around: tuple[LoopNode, ...] = ()
     stack = [(node, around) for node in reversed(nodes)]
     while stack:
         node, around = stack.pop()
         yield node, around
         inside = (*node.init, *node.children) if isinstance(node, Block) else node.children
-        around = (*around, node)
-        stack += [(one, around) for one in reversed(inside)]
+        if inside:
+            around = (*around, node)
+            stack += [(one, around) for one in reversed(inside)]
 
 
 def contains_block(node: LoopNode) -> bool:

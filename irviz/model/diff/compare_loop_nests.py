@@ -342,10 +342,7 @@ def _lines_outside(
     Where one of the two has no blocks, as after lowering, all statements and loops are aligned.
     """
     are_all = not all(any(map(contains_block, each.body)) for each in (before, after))
-    mine, theirs = (
-        [(node.id, text) for node, text in lines(each.body, are_all=are_all)]
-        for each in (before, after)
-    )
+    mine, theirs = (list(lines(each.body, are_all=are_all)) for each in (before, after))
     keys = [renamed(text, buffers) for _, text in mine], [text for _, text in theirs]
     found = align_lists(*keys, replaced=True).pairs
     here, there = ({pair[side] for pair, is_same in found.items() if is_same} for side in (0, 1))
@@ -356,7 +353,7 @@ def _lines_outside(
     if not differences and keys[0] != keys[1]:
         at = next(at for at, (one, two) in enumerate(zip(*keys, strict=True)) if one != two)
         differences = [Difference(Aspect.ORDER, mine[at][1], theirs[at][1], "of statements")]
-    ids = {(mine[one][0], theirs[two][0]): is_same for (one, two), is_same in found.items()}
+    ids = {(mine[one][0].id, theirs[two][0].id): is_same for (one, two), is_same in found.items()}
     return Alignment(ids), differences
 
 

@@ -7,16 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from irviz.model.graph.graph import grouped
-from irviz.model.loop_nest import (
-    Block,
-    Loop,
-    LoopNest,
-    LoopNode,
-    Statement,
-    contains_block,
-    walk,
-    walk_inside,
-)
+from irviz.model.loop_nest import Block, Loop, LoopNest, LoopNode, Statement, contains_block, within
 from irviz.model.matching.alignment import MatchedBy
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -65,7 +56,7 @@ class BlockMatch(NamedTuple):
 
 def places(nest: LoopNest) -> list[Place]:
     """Return the blocks of a loop nest in the order of the text."""
-    blocks = [(one, around) for one, around in walk_inside(nest.body) if isinstance(one, Block)]
+    blocks = [(one, around) for one, around in within(nest.body) if isinstance(one, Block)]
     return [
         Place(
             block,
@@ -75,7 +66,7 @@ def places(nest: LoopNest) -> list[Place]:
             tuple(one.text for one in around if isinstance(one, Statement)),
             tuple(
                 one.name
-                for one, _ in walk_inside((*block.init, *block.children))
+                for one, _ in within((*block.init, *block.children))
                 if isinstance(one, Block)
             ),
         )
@@ -86,7 +77,7 @@ def places(nest: LoopNest) -> list[Place]:
 def defined_names(nest: LoopNest) -> frozenset[str]:
     """Return all names that a PrimFunc defines."""
     found = {one.name for one in (*nest.parameters, *nest.temporaries)}
-    for node in walk(nest):
+    for node, _ in within(nest.body):
         if isinstance(node, Loop):
             found.add(node.variable)
         elif isinstance(node, Block):
@@ -133,11 +124,16 @@ def lines(
     nodes: Sequence[LoopNode], *, are_all: bool = False
 ) -> Iterator[tuple[Loop | Statement, str]]:
     """Yield statements and loops with their texts, without those of and around blocks."""
-    for node, around in walk_inside(nodes):
-        is_inside = any(isinstance(one, Block) for one in around)
-        if isinstance(node, Statement) and (are_all or not is_inside):
+    waiting = list(reversed(nodes))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Block):
+            waiting += reversed((*node.init, *node.children) if are_all else ())
+            continue
+        waiting += reversed(node.children)
+        if isinstance(node, Statement):
             yield node, node.text
-        if isinstance(node, Loop) and (are_all or not (is_inside or contains_block(node))):
+        elif are_all or not contains_block(node):
             yield node, _header(node)
 
 
@@ -228,7 +224,11 @@ def _buffers(place: Place) -> set[str]:
 
 
 def _statements(nodes: Sequence[LoopNode]) -> Iterator[str]:
-    return (text for node, text in lines(nodes) if isinstance(node, Statement))
+    for node in nodes:
+        if isinstance(node, Statement):
+            yield node.text
+        if not isinstance(node, Block):
+            yield from _statements(node.children)
 
 
 def _numbered(texts: Iterable[str], names: Set[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -557,9 +557,7 @@ BEFORE, AFTER = NodeId("more:before"), NodeId("more:after")
 
 def neighbourhood(graph: Graph, node_id: NodeId, steps: int) -> frozenset[NodeId]:
     """Return the nodes that are at most this many edges away, in either direction."""
-    return frozenset(
-        _reached(node_id, lambda some: _sources(graph, some) | _targets(graph, some), steps)
-    )
+    return frozenset(_reached(node_id, (graph.entering, graph.leaving), steps))
 
 
 def nodes_between(graph: Graph, start: NodeId, end: NodeId) -> frozenset[NodeId]:
@@ -568,9 +566,9 @@ def nodes_between(graph: Graph, start: NodeId, end: NodeId) -> frozenset[NodeId]
     Empty if there is no path.
     """
     for first, last in ((start, end), (end, start)):
-        after = _reached(first, lambda some: _targets(graph, some))
+        after = _reached(first, (graph.leaving,))
         if last in after:
-            return frozenset(after & _reached(last, lambda some: _sources(graph, some)))
+            return frozenset(after & _reached(last, (graph.entering,)))
     return frozenset()
 
 
@@ -616,20 +614,13 @@ def _group(node_id: NodeId, count: int, role: str) -> Node:
 
 
 def _reached(
-    start: NodeId, step: Callable[[Iterable[NodeId]], set[NodeId]], most: float = math.inf
+    start: NodeId, ways: Sequence[Mapping[NodeId, Sequence[Edge]]], most: float = math.inf
 ) -> set[NodeId]:
     reached = {start}
     frontier = {start}
     while frontier and most > 0:
-        frontier = step(frontier) - reached
+        edges = [edge for way in ways for node in frontier for edge in way.get(node, ())]
+        frontier = {end for edge in edges for end in (edge.source, edge.target)} - reached
         reached |= frontier
         most -= 1
     return reached
-
-
-def _sources(graph: Graph, nodes: Iterable[NodeId]) -> set[NodeId]:
-    return {edge.source for node in nodes for edge in graph.entering.get(node, ())}
-
-
-def _targets(graph: Graph, nodes: Iterable[NodeId]) -> set[NodeId]:
-    return {edge.target for node in nodes for edge in graph.leaving.get(node, ())}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
@@ -99,7 +100,6 @@ class MemoryEffects:
         self._graphs = graphs
         self._ordered: dict[str, bool] = {}
         self._analysed: dict[str, _Analysis | None] = {}
-        self._accesses: dict[str, Access] = {}
 
     def accesses(self, function: str) -> Mapping[Root, Sequence[MemoryAccess]]:
         """Return the accesses to all memory that is written or freed, in the order of the text."""
@@ -110,14 +110,10 @@ class MemoryEffects:
 
     def of_call(self, node: Node) -> Access:
         """Return what a call of a Relax function does with its arguments."""
-        if node.callee not in self._graphs:
+        found = self._analysis(node.callee) if node.callee in self._graphs else None
+        if found is None:  # it is not in the module, or calls itself
             return PURE_UNKNOWN if node.is_pure else UNKNOWN
-        if node.callee not in self._accesses:
-            found = self._analysis(node.callee)
-            if found is None:  # it calls itself
-                return PURE_UNKNOWN if node.is_pure else UNKNOWN
-            self._accesses[node.callee] = found.summary(None, self._graphs[node.callee].outputs)
-        return self._accesses[node.callee]
+        return found.whole
 
     def _is_ordered(self, function: str) -> bool:
         """Return whether the order of any two accesses of a function matters."""
@@ -170,6 +166,11 @@ class _Analysis:
         }
         for node in graph.nodes:
             self.values[node.id] = self._value(node, graph.operands(node.id))
+
+    @cached_property
+    def whole(self) -> Access:
+        """What a call of the function does."""
+        return self.summary(None, self.graph.outputs)
 
     def ordered(self) -> Mapping[Root, Sequence[MemoryAccess]]:
         """Return the accesses to the memory that any node writes or frees."""

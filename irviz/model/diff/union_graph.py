@@ -192,11 +192,7 @@ class _Writer:
 
 def _inner_scopes(tops: Mapping[Scope | None, object]) -> dict[Scope | None, list[Scope]]:
     """Return the scopes that are directly in each scope, of those with an element."""
-    used: dict[Scope, None] = {}
-    for scope in tops:
-        while scope is not None and scope not in used:
-            used[scope] = None
-            scope = scope.parent
+    used = dict.fromkeys(one for scope in tops for one in _between(scope, None))
     return grouped((scope.parent, scope) for scope in used)
 
 

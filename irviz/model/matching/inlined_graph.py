@@ -107,7 +107,7 @@ def _expected_partners(
 ) -> Iterator[NodeId]:
     """Yield the partners expected of a forwarding node: known, or in its call's partner.
 
-    Of the others, they are the calls of the same function, whose variables may have other names.
+    Those of a call are also the `others` that call the same function: variables may be renamed.
     """
     if node.id in known:
         yield known[node.id]

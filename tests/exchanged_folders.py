@@ -23,6 +23,7 @@ from tvm.support import cc
 from irviz.runtime import kernel_cache
 from irviz.runtime.kernel_cache import kernel_store
 from irviz.runtime.local_vm import LocalModule
+from irviz.runtime.run_config import RunConfig
 
 X = np.ones((4, 4), "float32")
 EXCHANGE = """
@@ -45,7 +46,7 @@ while True:
 def doubled() -> str:
     """Build a module that doubles, as no kernel is in memory, and return what it does."""
     kernel_cache.forget_loaded_kernels()
-    built = LocalModule.build(_module(2.0), "llvm", None)
+    built = LocalModule.build(_module(2.0), RunConfig(), None)
     found, *_ = built.call("main", built.copy_arguments([X]))[0]
     return {2.0: "doubles", 3.0: "triples"}[float(found[0, 0])]
 

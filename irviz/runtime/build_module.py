@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -18,7 +18,7 @@ from tvm.relax.backend.cpu_generic import legalize_passes, library_dispatch_pass
 from tvm.s_tir import dlight
 from tvm.s_tir import meta_schedule as ms
 
-from irviz.errors import InputError, RunError
+from irviz.errors import RunError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import relax_functions
 from irviz.ir.relax_calls import with_callees
@@ -32,55 +32,38 @@ from irviz.units import first_names
 
 
 PLAIN = "plain"
-
-
-@dataclass(frozen=True)
-class BuildRecipe:
-    """How Relax functions are optimised before they are built; PrimFuncs are built as they are.
-
-    `RunConfig` says what the kinds and the database are.
-    """
-
-    kind: str = PLAIN
-    database: str = ""
-
-    def check(self) -> None:
-        """Raise InputError for an unknown kind, or a database that is missing or not used."""
-        if self.kind not in BUILDS:
-            known = ", ".join(map(repr, BUILDS))
-            raise InputError(f"there is no build {self.kind!r}: choose one of {known}")
-        if bool(self.database) != (self.kind == "tuned"):
-            raise InputError(
-                f"build={self.kind!r} with database={self.database!r}: give the folder of a "
-                "database with build='tuned', and no other"
-            )
-
-    def optimised(self, mod: ir.IRModule, target: tvm.target.Target) -> ir.IRModule:
-        """Return the module optimised for a target; raise RunError, and what TVM raises."""
-        if self.kind == PLAIN:
-            return mod
-        legal = cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
-        with target:
-            mod = tvm.transform.Sequential(legal)(mod)
-            if self.kind == "dlight":
-                return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
-            return self._tuned(mod) if self.kind == "tuned" else mod
-
-    def _tuned(self, mod: ir.IRModule) -> ir.IRModule:
-        files = ("database_workload.json", "database_tuning_record.json")
-        if missing := [name for name in files if not Path(self.database, name).is_file()]:
-            raise RunError(
-                f"{self.database!r} has no {missing[0]}: give the work_dir of "
-                "tvm.s_tir.meta_schedule's tuning"
-            )
-        with ms.database.JSONDatabase(work_dir=self.database, allow_missing=False):
-            return relax.transform.MetaScheduleApplyDatabase()(mod)
-
-
 BUILDS = (PLAIN, "default", "dlight", "tuned")
-"""The kinds of builds."""
-AS_IT_IS = BuildRecipe()
-"""No optimisation."""
+"""The kinds of builds, as `RunConfig` says; PrimFuncs are built as they are."""
+
+
+def optimised(
+    mod: ir.IRModule, target: tvm.target.Target, build: str, database: str = ""
+) -> ir.IRModule:
+    """Return the module optimised for a target; raise RunError, and what TVM raises."""
+    if build == PLAIN:
+        return mod
+    legal = cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
+    with target:
+        mod = tvm.transform.Sequential(legal)(mod)
+        if build == "dlight":
+            return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
+        return _tuned(mod, database) if build == "tuned" else mod
+
+
+def _tuned(mod: ir.IRModule, database: str) -> ir.IRModule:
+    files = ("database_workload.json", "database_tuning_record.json")
+    if missing := [name for name in files if not Path(database, name).is_file()]:
+        raise RunError(
+            f"{database!r} has no {missing[0]}: give the work_dir of "
+            "tvm.s_tir.meta_schedule's tuning"
+        )
+    with ms.database.JSONDatabase(work_dir=database, allow_missing=False):
+        return relax.transform.MetaScheduleApplyDatabase()(mod)
+
+
+def tvm_target(target: str) -> tvm.target.Target:
+    """Return TVM's target for one in JSON, or a name such as "llvm"."""
+    return tvm.target.Target(json.loads(target) if target.startswith("{") else target)
 
 
 _LARGE_BYTES = 1 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import time
 import weakref
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from irviz.runtime import build_module
 from irviz.runtime.compute_framework_calls import register_framework_functions
 from irviz.runtime.kv_caches import cache_in, caches_of, described, is_cache, live_cache, with_cache
 from irviz.runtime.module_serialization import called_names
+from irviz.runtime.run_config import RunConfig
 from irviz.worker.shared_arrays import is_mapped
 
 _MOST_BUILT = 16
@@ -81,38 +81,35 @@ class LocalModule:
     def build(
         cls,
         mod: ir.IRModule,
-        target: str,
+        config: RunConfig,
         written: Sequence[int] | None,
         what: str = "the module",
-        recipe: build_module.BuildRecipe = build_module.AS_IT_IS,
-        *,
-        is_pooled: bool = True,
-        is_confined: bool = False,
     ) -> LocalModule:
         """Build a module for this machine, `what` in errors; raise RunError.
 
-        With `is_pooled` the memory of one call is used again in the next. With `is_confined`
-        nothing of the module is run here, and it is refused if building it would.
+        The memory of one call is used again in the next, unless it is to be filled. If the module
+        is to be confined, nothing of it is run here, and it is refused if building it would.
         """
         with run_errors(f"{what} could not be built"):
-            if is_confined and (reason := build_module.why_not_confined(mod, recipe.kind)):
+            if config.confine and (reason := build_module.why_not_confined(mod, config.build)):
                 raise RunError(
                     f"{reason}, so it is not built for the sandbox: if you trust where the file "
                     "comes from, open it with trust=True, or go on with session.trust()"
                 )
             register_framework_functions(called_names(mod))
             build = build_module.build_relax if written is None else build_module.build_prim_funcs
-            device, goal = tvm.cpu(), tvm_target(target)
-            chosen = mod if written is not None else recipe.optimised(mod, goal)
-            module, symbols, constants, is_closed = build(chosen, goal)
-            memory = None if is_pooled else "naive"
+            device, target = tvm.cpu(), build_module.tvm_target(config.target_json)
+            if written is None:
+                mod = build_module.optimised(mod, target, config.build, config.database)
+            module, symbols, constants, is_closed = build(mod, target)
+            memory = None if config.fill is None else "naive"
 
             def load() -> relax.VirtualMachine | tvm.runtime.Module:
                 return relax.VirtualMachine(module, device, memory) if written is None else module
 
             made = cls(load, device, written, symbols, what)
             weakref.finalize(made, build_module.release_constants, constants)
-        if is_closed or not is_confined:
+        if is_closed or not config.confine:
             _ = made.functions
         return made
 
@@ -183,11 +180,6 @@ class LocalModule:
             for name, symbol in self.symbols.items():
                 words = words.replace(symbol, name)
             raise RunError(words) from failure.__cause__
-
-
-def tvm_target(target: str) -> tvm.target.Target:
-    """Return TVM's target for one in JSON, or a name such as "llvm"."""
-    return tvm.target.Target(json.loads(target) if target.startswith("{") else target)
 
 
 def running(function: str) -> contextlib.AbstractContextManager[None]:

@@ -24,9 +24,10 @@ from irviz.ir.module_functions import relax_functions
 from irviz.ir.parameter_values import ShapeValue
 from irviz.ir.tir_statements import parts_of
 from irviz.model.runs.execution_trace import Array
-from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device, tvm_target
+from irviz.runtime.build_module import optimised, tvm_target
+from irviz.runtime.local_vm import Called, LocalModule, remembered, running, to_device
 from irviz.runtime.module_serialization import python_callees
-from irviz.runtime.run_config import RemoteAddress, RunTarget, architecture
+from irviz.runtime.run_config import RemoteAddress, RunConfig, architecture
 from irviz.worker.responses import report_progress
 
 _SHORT_SECONDS = 0.1
@@ -142,7 +143,7 @@ BuiltModule: TypeAlias = LocalModule | RemoteModule
 
 
 def remote_module(
-    where: RunTarget,
+    config: RunConfig,
     key: str,
     module: Callable[[], ir.IRModule],
     written: Sequence[int] | None,
@@ -153,21 +154,21 @@ def remote_module(
     `written` are the arguments that a PrimFunc writes, None for Relax functions. Raises RunError
     when there is no server, or it cannot load the module.
     """
-    assert where.remote is not None, "the device is another machine"
-    link = connect(where.remote, where.seconds)
+    assert config.remote is not None, "the device is another machine"
+    link = connect(config.remote, config.seconds if config.isolate else None)
 
     def load() -> BuiltModule:
         mod = module()
         link.request("looking for functions", lambda: _check_callees(link, mod))
         if written is not None:
-            library = _load(link, mod, where, what)
+            library = _load(link, mod, config, what)
             return RemoteModule(link, LocalModule(lambda: library, link.device, written))
         flat, names = flatten_tuple_params(mod)
         impure = {name for name in relax_functions(mod) if not mod[name].is_pure}
-        vm = relax.VirtualMachine(_load(link, flat, where, what), link.device)
+        vm = relax.VirtualMachine(_load(link, flat, config, what), link.device)
         return RemoteModule(link, RemoteVM(link, vm, names, frozenset(impure)))
 
-    return remembered(link.loaded, (key, where.target, where.recipe, written), load)
+    return remembered(link.loaded, (key, config.built_as, written), load)
 
 
 def _check_callees(link: Connection, mod: ir.IRModule) -> None:
@@ -185,17 +186,18 @@ def _check_callees(link: Connection, mod: ir.IRModule) -> None:
             )
 
 
-def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tvm.runtime.Module:
+def _load(link: Connection, mod: ir.IRModule, config: RunConfig, what: str) -> tvm.runtime.Module:
     """Build a module and load it on the server; no file is left behind on either machine."""
-    target = tvm_target(where.target)
-    is_linked = architecture(where.target) == architecture() and cc.get_cc() is not None
+    target, kind = tvm_target(config.target_json), architecture(config.target_json)
+    is_linked = kind == architecture() and cc.get_cc() is not None
     name = f"irviz{next(link.files)}.{'so' if is_linked else 'tar'}"
     with tempfile.TemporaryDirectory(prefix="irviz-") as folder:
         path = Path(folder, name)
         report_progress("building")
         with run_errors(f"{what} could not be built"):
-            chosen = where.recipe.optimised(mod, target) if relax_functions(mod) else mod
-            tvm.compile(chosen, target=target).export_library(str(path))
+            if relax_functions(mod):
+                mod = optimised(mod, target, config.build, config.database)
+            tvm.compile(mod, target=target).export_library(str(path))
         library = bytearray(path.read_bytes())
     report_progress(f"uploading {len(library) / 1e6:.2g} MB")
     link.request("uploading", lambda: link.session.upload(library, name))
@@ -206,7 +208,7 @@ def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tv
         raise
     except Exception as failure:  # TVM raises what its C++ side threw, of any class
         raise RunError(
-            _load_error(link.remote, where, is_linked) + f" ({error_summary(failure)})"
+            _load_error(link.remote, kind, is_linked) + f" ({error_summary(failure)})"
         ) from None
     finally:
         for file in [name] if is_linked else [name, f"{name}.so"]:
@@ -214,16 +216,16 @@ def _load(link: Connection, mod: ir.IRModule, where: RunTarget, what: str) -> tv
                 link.request("removing the file", partial(link.session.remove, file))
 
 
-def _load_error(remote: RemoteAddress, where: RunTarget, is_linked: bool) -> str:
+def _load_error(remote: RemoteAddress, kind: str, is_linked: bool) -> str:
     if is_linked:
         return (
-            f"{remote} could not load the module: it may not be a {architecture(where.target)} "
-            "machine (give its target, such as 'llvm -mtriple=aarch64-linux-gnu'), or run another "
-            f"version of TVM than {tvm.__version__}"
+            f"{remote} could not load the module: it may not be a {kind} machine (give its "
+            "target, such as 'llvm -mtriple=aarch64-linux-gnu'), or run another version of TVM "
+            f"than {tvm.__version__}"
         )
     here_ = "" if cc.get_cc() else " (or here, for a machine of the same kind)"
     return (
-        f"{remote} could not link the module, which was built for {architecture(where.target)}: "
+        f"{remote} could not link the module, which was built for {kind}: "
         f"it needs a C++ compiler{here_}, and to be such a machine"
     )
 

@@ -32,7 +32,7 @@ from irviz.runtime.module_serialization import (
     pack_module,
     python_callees,
 )
-from irviz.runtime.run_config import RunConfig, RunTarget, check_limits
+from irviz.runtime.run_config import RunConfig, check_limits, check_place
 from irviz.runtime.trace_recorder import TraceRequest
 from irviz.worker import shared_arrays, supervisor
 from irviz.worker.responses import answer_type
@@ -79,23 +79,23 @@ def run(
             f"{function!r} is a PrimFunc, which has no bindings: trace a Relax function"
         )
     _check_case(len(call.cases), trace.case if trace else 0)
-    if trace is not None and config.where.remote is not None:
+    if trace is not None and config.remote is not None:
         raise InputError(
             f"a trace needs this machine, because values are not reported from "
-            f"{config.where.remote}: run without device, or without a trace"
+            f"{config.remote}: run without device, or without a trace"
         )
-    if config.where.remote is not None and any(map(cache_in, call.cases)):
+    if config.remote is not None and any(map(cache_in, call.cases)):
         raise InputError(
             f"{function!r} takes a cache, which is made on this machine alone: run without device"
         )
     job = run_jobs.Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_jobs.run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
-    result = replace(result, is_confined=callee.where.is_confined)
+    result = replace(result, is_confined=config.confine)
     if is_prim:
         return replace(result, labels=None, build=PLAIN)
     labels = None if isinstance(inputs, Cases) else inputs.labels
-    return replace(result, labels=labels, build=callee.where.recipe.kind)
+    return replace(result, labels=labels, build=config.build)
 
 
 def measure(
@@ -144,10 +144,12 @@ def _prepare(
     mod: ir.IRModule, function: str, inputs: CallInputs | Cases, config: RunConfig
 ) -> PreparedCall:
     if isinstance(function_named(mod, function), tirx.PrimFunc):
-        return _prim_func_call(mod, function, inputs, config.where)
+        check_place(config)
+        return _prim_func_call(mod, function, inputs, config)
     cases = inputs if isinstance(inputs, Cases) else inputs.cases(mod, function)
     check_cache_maker(mod, cases)
-    callee = run_jobs.CalledFunction(module_key(mod), function, config.where)
+    check_place(config)
+    callee = run_jobs.CalledFunction(module_key(mod), function, config)
     return PreparedCall(callee, mod, cases)
 
 
@@ -173,7 +175,7 @@ class PreparedCall(NamedTuple):
 
 
 def _prim_func_call(
-    mod: ir.IRModule, name: str, inputs: CallInputs | Cases, where: RunTarget
+    mod: ir.IRModule, name: str, inputs: CallInputs | Cases, config: RunConfig
 ) -> PreparedCall:
     """Return a call of a PrimFunc alone, for one case.
 
@@ -198,7 +200,7 @@ def _prim_func_call(
         raise InputError(f"there are {plan.cases} cases, and {name!r} is called once: give one")
     parameters = ", ".join(f"{each!r}: {type_}" for each, type_ in types.items())
     key, written = f"{module_key(mod)}, {name}", written_parameters(function)
-    callee = run_jobs.CalledFunction(key, name, where, written)
+    callee = run_jobs.CalledFunction(key, name, config, written)
     functions = with_callees(mod, [name])  # private functions stay private
     functions[mod.get_global_var(name)] = function.with_attr("global_symbol", name)
     return PreparedCall(callee, ir.IRModule(functions), plan.argument_lists(), parameters)
@@ -271,7 +273,7 @@ def perform(
     errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
     say_if_none_are_kept()
-    if config.confine and (not config.isolate or config.where.remote is not None):
+    if config.confine and (not config.isolate or config.remote is not None):
         raise InputError("confine=True is for a process of its own on this machine: see isolate")
     if config.isolate:
         return _perform_in_worker(work, mods, name, config, on_progress)
@@ -290,11 +292,11 @@ def _perform_in_worker(
 ) -> Result:
     check_limits(config)
     memory = default_memory_limit() if config.memory is None else config.memory
-    since, where = supervisor.RUNS.cancels, config.where
+    since = supervisor.RUNS.cancels
 
     def ask(packed: bytes, modules: run_jobs.Modules) -> Result:
         answer: Result = supervisor.RUNS.call(  # type: ignore[assignment]
-            partial(run_jobs.run_packed, where=where),
+            partial(run_jobs.run_packed, config=config),
             packed,
             modules,
             seconds=config.seconds,
@@ -303,7 +305,7 @@ def _perform_in_worker(
             on_output=_print,
             since=since,
             answer=get_args(answer_type(work))[-1],
-            is_run=where.remote is None and not modules,
+            is_run=config.remote is None and not modules,
         )
         return answer
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from irviz.errors import InputError, RunError, run_errors
 from irviz.limits import RUN_SECONDS
-from irviz.runtime.build_module import AS_IT_IS, PLAIN, BuildRecipe
-from irviz.runtime.local_vm import tvm_target
+from irviz.runtime.build_module import BUILDS, PLAIN, tvm_target
 from irviz.worker.sandbox import VARIABLE, can_confine
 
 _LEAST_MEMORY = 32 * 2**20
@@ -49,25 +48,44 @@ class RunConfig:
     confine: bool = False
 
     @property
-    def where(self) -> RunTarget:
-        """The machine, the target and the build; raise RunError or InputError for invalid ones."""
-        recipe = BuildRecipe(self.build, self.database)
-        recipe.check()
-        remote, target = parse_device(self.device), _json(self.target)
-        with run_errors(f"{self.target!r} is not a target"):
-            kind = architecture(target)
-        if remote is None and kind != architecture():
-            raise RunError(
-                f"{self.target!r} is for {kind}, and this machine is {architecture()}: give the "
-                "machine that it is for as device, or no target"
-            )
-        seconds = self.seconds if self.isolate else None
-        return RunTarget(remote, target, seconds, recipe, self.fill, self.confine)
+    def remote(self) -> RemoteAddress | None:
+        """The other machine, None for this one; raises RunError for an invalid device."""
+        return parse_device(self.device)
+
+    @property
+    def target_json(self) -> str:
+        """The target as JSON, which TVM needs, or "llvm" for none; raises RunError."""
+        return _json(self.target)
+
+    @property
+    def built_as(self) -> tuple[object, ...]:
+        """What a built module depends on, beside the module itself."""
+        return self.target_json, self.build, self.database, self.fill is None, self.confine
 
     @property
     def clock(self) -> str:
         """The machine whose clock measures: "this machine" or an address."""
-        return str(self.where.remote or "this machine")
+        return str(self.remote or "this machine")
+
+
+def check_place(config: RunConfig) -> None:
+    """Raise RunError or InputError for an invalid machine, target or build."""
+    if config.build not in BUILDS:
+        known = ", ".join(map(repr, BUILDS))
+        raise InputError(f"there is no build {config.build!r}: choose one of {known}")
+    if bool(config.database) != (config.build == "tuned"):
+        raise InputError(
+            f"build={config.build!r} with database={config.database!r}: give the folder of a "
+            "database with build='tuned', and no other"
+        )
+    remote, target = config.remote, config.target_json
+    with run_errors(f"{config.target!r} is not a target"):
+        kind = architecture(target)
+    if remote is None and kind != architecture():
+        raise RunError(
+            f"{config.target!r} is for {kind}, and this machine is {architecture()}: give the "
+            "machine that it is for as device, or no target"
+        )
 
 
 def check_limits(config: RunConfig) -> None:
@@ -110,22 +128,6 @@ class RemoteAddress:
         """Return the address as text."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}" + (f"/{self.key}" if self.key else "")
-
-
-@dataclass(frozen=True)
-class RunTarget:
-    """The machine (None for this one), the target as JSON, the limit in seconds, and the build.
-
-    `fill` is the byte that new memory is filled with, None for none. `is_confined` is whether what
-    runs on this machine is confined.
-    """
-
-    remote: RemoteAddress | None = None
-    target: str = "llvm"
-    seconds: float | None = None
-    recipe: BuildRecipe = AS_IT_IS
-    fill: int | None = None
-    is_confined: bool = False
 
 
 def parse_device(device: str) -> RemoteAddress | None:

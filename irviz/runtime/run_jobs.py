@@ -6,7 +6,7 @@ import contextlib
 import statistics
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from tvm import ir
@@ -19,7 +19,7 @@ from irviz.runtime.call_inputs import Cases
 from irviz.runtime.local_vm import LocalModule, filled_memory, remembered, stack_cases
 from irviz.runtime.module_serialization import install_callees, unpack_module
 from irviz.runtime.rpc_vm import BuiltModule, remote_module
-from irviz.runtime.run_config import RunTarget
+from irviz.runtime.run_config import RunConfig
 from irviz.runtime.trace_recorder import Instrumented, TraceRequest, instrument, record_trace
 from irviz.worker import shared_arrays
 from irviz.worker.captured_output import captured_stderr, warnings_in
@@ -46,7 +46,7 @@ class UnknownModuleError(LookupError):
 
 @dataclass(frozen=True)
 class CalledFunction:
-    """A function, and the machine that runs it; `key` stands for its module.
+    """A function, and where it runs; `key` stands for its module.
 
     `written` are the indices of the arguments that a PrimFunc writes, which are its outputs, None
     for a Relax function. The module of a PrimFunc has only PrimFuncs.
@@ -54,7 +54,7 @@ class CalledFunction:
 
     key: str
     function: str
-    where: RunTarget = field(default_factory=RunTarget)
+    config: RunConfig
     written: tuple[int, ...] | None = None
 
 
@@ -103,7 +103,7 @@ def _run(
         if number > told:
             told = number + _told_together(seconds, len(cases) - number)
             report_progress("running" if is_prim else _numbered(number, told, len(cases)))
-        with filled_memory(callee.where.fill):
+        with filled_memory(callee.config.fill):
             found, taken, caches = built.call(callee.function, arguments)
         outputs.append(found)
         seconds.append(taken)
@@ -137,13 +137,13 @@ def _numbered(first: int, last: int, count: int) -> str:
     return f"running {inputs} of {count}"
 
 
-def run_packed(packed: bytes, modules: Modules, *, where: RunTarget) -> object:
+def run_packed(packed: bytes, modules: Modules, *, config: RunConfig) -> object:
     """Do pickled work in the worker; raise UnknownModuleError for a missing module.
 
     The Python functions that were sent with it are registered. What runs on this machine is run in
     a fresh process.
     """
-    if where.is_confined:  # where nothing can be imported any more
+    if config.confine:  # where nothing can be imported any more
         import numpy.ma
         import numpy.random  # noqa: F401
     report_progress("receiving")
@@ -156,29 +156,22 @@ def run_packed(packed: bytes, modules: Modules, *, where: RunTarget) -> object:
         return unpack_module(modules[key])
 
     prepared: Callable[[], object] = work(module)
-    if where.remote is not None:
+    if config.remote is not None:
         return prepared()
-    return in_fresh_process(prepared, is_confined=where.is_confined)
+    return in_fresh_process(prepared, is_confined=config.confine)
 
 
 def build(callee: CalledFunction, module: ModuleOf) -> BuiltModule:
     """Return a built module, one of the last sixteen if it is among them; raise RunError."""
-    where, written = callee.where, callee.written
+    config, written = callee.config, callee.written
     what = "the module" if written is None else repr(callee.function)
-    if where.remote is not None:
-        return remote_module(where, callee.key, lambda: module(callee.key), written, what)
+    if config.remote is not None:
+        return remote_module(config, callee.key, lambda: module(callee.key), written, what)
     report_progress("building")
-    is_pooled, is_confined = where.fill is None, where.is_confined
-    key = callee.key, where.target, where.recipe, written, is_pooled, is_confined
     return remembered(
         _built,
-        key,
-        lambda: LocalModule.build(
-            module(callee.key),
-            *(where.target, written, what, where.recipe),
-            is_pooled=is_pooled,
-            is_confined=is_confined,
-        ),
+        (callee.key, config.built_as, written),
+        lambda: LocalModule.build(module(callee.key), config, written, what),
     )
 
 
@@ -205,14 +198,11 @@ def _copied(built: BuiltModule, cases: Cases) -> list[list[object]]:
 
 def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Instrumented]:
     def built() -> tuple[LocalModule, Instrumented]:
-        of, where = instrument(module(callee.key), callee.function), callee.where
-        made = LocalModule.build(
-            of.module, where.target, None, recipe=where.recipe, is_confined=where.is_confined
-        )
-        return made, of
+        of = instrument(module(callee.key), callee.function)
+        return LocalModule.build(of.module, callee.config, None), of
 
     try:
-        return remembered(_built, callee, built)
+        return remembered(_built, (callee.key, callee.function, callee.config.built_as), built)
     except RunError as failure:
         raise RunError(f"{callee.function!r} can be run, but not traced: {failure}") from failure
 

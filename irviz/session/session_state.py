@@ -16,7 +16,6 @@ from irviz.ir.module_functions import drawable_function, drawable_functions
 from irviz.runtime.argument_conversion import Array
 from irviz.runtime.build_module import why_not_confined
 from irviz.runtime.run import CallInputs, Inputs, RunConfig
-from irviz.runtime.run_config import parse_device
 from irviz.session.stage_diff import is_lost
 from irviz.transforms.stage import Stage
 from irviz.transforms.stage_tree import StageTree
@@ -70,7 +69,7 @@ class SessionState:
         """Tell whether a stage may be run: it is trusted, or will be confined."""
         return self.is_trusted(stage) or (
             can_confine()
-            and parse_device(self.run_config.device) is None
+            and self.run_config.remote is None
             and not why_not_confined(stage.module, self.run_config.build)
         )
 

@@ -24,7 +24,7 @@ from irviz.runtime.argument_conversion import SIZE, Array
 from irviz.runtime.build_module import BUILDS
 from irviz.runtime.call_inputs import RANDOM, WORDS, ZEROS, CallInputs, Inputs, Plan, own_inputs
 from irviz.runtime.kv_caches import total_lengths
-from irviz.runtime.run_config import check_limits
+from irviz.runtime.run_config import check_limits, check_place
 from irviz.session.run_stages import input_of_case
 from irviz.view.array_pictures import as_image, grey_png
 from irviz.view.run_result_html import outputs_html
@@ -148,7 +148,7 @@ class LimitsPanel(ui.Panel):
             limits = self.state.session.with_run_config(**{name: value}).run_config
             check_limits(limits)
             if name == "device":
-                limits.where  # noqa: B018 - raises if the place is invalid
+                check_place(limits)
         except IrvizError as failure:
             words = f"{failure}; runs go on with what was there before"
             raise ui.FieldError(self._fields[name], words) from None

@@ -168,7 +168,10 @@ def clockwork(monkeypatch, **seconds):
     calls = []
     machines = {name: Clockwork(name, took, calls) for name, took in seconds.items()}
     monkeypatch.setattr(measuring, "build", lambda callee, _: machines[callee.key])
-    return calls, [TimedCall(CalledFunction(name, "main"), (), f"stage {name}") for name in seconds]
+    return calls, [
+        TimedCall(CalledFunction(name, "main", RunConfig()), (), f"stage {name}")
+        for name in seconds
+    ]
 
 
 def test_in_each_round_each_stage_is_called_as_often_as_makes_its_share_of_the_time(monkeypatch):
@@ -194,7 +197,10 @@ def test_the_very_same_arguments_are_copied_once(monkeypatch):
     shared = [np.ones(2)]
     arguments = (shared, shared, [np.ones(2)])
     time_in_turn(
-        [TimedCall(CalledFunction(str(n), "main"), one) for n, one in enumerate(arguments)],
+        [
+            TimedCall(CalledFunction(str(n), "main", RunConfig()), one)
+            for n, one in enumerate(arguments)
+        ],
         {}.__getitem__,
     )()
     assert [one.copied for one in machines] == [1, 0, 1]

@@ -9,8 +9,7 @@ import irviz
 from irviz.course.digits import digits, mlp_params
 from irviz.course.mlp_high_level import MyModuleHighLevel
 from irviz.errors import InputError, RunError
-from irviz.runtime.build_module import BUILDS, BuildRecipe
-from irviz.runtime.local_vm import tvm_target
+from irviz.runtime.build_module import BUILDS, PLAIN, optimised, tvm_target
 from irviz.view.run_result_html import run_badge
 
 TARGET = tvm_target("llvm")
@@ -48,12 +47,12 @@ def test_a_trace_has_the_values_of_the_plain_build(session):
 
 def test_the_default_build_fuses_and_dlight_schedules():
     def kernels(kind):
-        mod = BuildRecipe(kind).optimised(MyModuleHighLevel, TARGET)
+        mod = optimised(MyModuleHighLevel, TARGET, kind)
         return {
             g.name_hint: f for g, f in mod.functions.items() if not isinstance(f, relax.Function)
         }
 
-    assert BuildRecipe().optimised(MyModuleHighLevel, TARGET) is MyModuleHighLevel
+    assert optimised(MyModuleHighLevel, TARGET, PLAIN) is MyModuleHighLevel
     assert any("fused" in name for name in kernels("default"))
     scheduled = [f for f in kernels("dlight").values() if "tirx.is_scheduled" in (f.attrs or {})]
     assert scheduled

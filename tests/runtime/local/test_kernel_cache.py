@@ -24,6 +24,7 @@ from irviz.errors import RunError
 from irviz.runtime import build_module, kernel_cache
 from irviz.runtime.kernel_cache import kernel_store
 from irviz.runtime.local_vm import LocalModule
+from irviz.runtime.run_config import RunConfig
 
 pytestmark = pytest.mark.build
 
@@ -65,7 +66,7 @@ def network(*operators):
 
 def outputs(mod, *arguments, function="main"):
     """Return what a module gives."""
-    built = LocalModule.build(mod, "llvm", None)
+    built = LocalModule.build(mod, RunConfig(), None)
     return built.call(function, built.copy_arguments(arguments or [X]))[0]
 
 
@@ -125,7 +126,7 @@ def test_a_kernel_is_known_by_what_it_computes_and_not_by_its_name(compilations)
     outputs(mod)
     compilations.clear()
     prim = tvm.IRModule({"another": function})
-    built = LocalModule.build(prim, "llvm", [1])
+    built = LocalModule.build(prim, RunConfig(), [1])
     out = built.call("another", built.copy_arguments([X, np.zeros_like(X)]))[0]
     np.testing.assert_allclose(out[0], np.tanh(X), rtol=1e-5)
     assert not compilations
@@ -191,7 +192,7 @@ def test_another_target_finds_nothing(compilations):
     mod = network(*THREE)
     outputs(mod)
     compilations.clear()
-    built = LocalModule.build(mod, '{"kind": "llvm", "opt-level": 1}', None)
+    built = LocalModule.build(mod, RunConfig(target='{"kind": "llvm", "opt-level": 1}'), None)
     assert len(compilations) == 3
     assert same(built.call("main", built.copy_arguments([X]))[0], outputs(mod))
 
@@ -270,7 +271,7 @@ def test_a_kernel_that_relax_calls_by_its_name_is_compiled_once(compilations):
 def test_an_error_of_a_kernel_names_it_as_the_module_does():
     mod = relax.transform.LegalizeOps()(network(relax.op.tanh))
     function = mod["tir_tanh"].with_attr("global_symbol", "tanh")
-    built = LocalModule.build(ir.IRModule({"tanh": function}), "llvm", [1])
+    built = LocalModule.build(ir.IRModule({"tanh": function}), RunConfig(), [1])
     with pytest.raises(RunError, match="tanh") as caught:
         built.call("tanh", built.copy_arguments([X[:2], X]))
     assert "irviz_" not in str(caught.value)

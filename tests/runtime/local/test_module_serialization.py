@@ -112,11 +112,12 @@ def test_where_the_system_hides_the_memory_of_processes_weights_are_sent(session
 @pytest.mark.build
 def test_large_constants_are_released_with_what_was_built():
     from irviz.runtime.local_vm import LocalModule
+    from irviz.runtime.run_config import RunConfig
 
     matrix = aligned_copy(WEIGHTS["w"])
     mod, held = network(matrix), weakref.ref(matrix.base)
     del matrix
-    built = LocalModule.build(mod, "llvm", None)
+    built = LocalModule.build(mod, RunConfig(), None)
     del mod
     for _ in range(2):
         found = built.call("main", built.copy_arguments([X, WEIGHTS["b"]]))[0]

@@ -20,8 +20,7 @@ from irviz.model.graph.layers import layer_name
 from irviz.session.stable_layout import chain
 from irviz.session.stage_cache import graph_of, script_of, source_lines_of
 from irviz.session.stage_diff import diff_modules
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph
 from irviz.view.theme import ThemeName
 

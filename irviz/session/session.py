@@ -50,8 +50,7 @@ from irviz.transforms.schedules.schedule_trace import (
     record_schedule,
     schedule_trace,
 )
-from irviz.transforms.stage import Stage, to_script
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree, to_script
 from irviz.view.figure import Figure
 from irviz.view.graph.graph_figure import Direction, GraphFigure, draw_graph, draw_placed
 from irviz.view.graph.overlay import Overlay

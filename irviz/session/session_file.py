@@ -53,8 +53,7 @@ from irviz.session.session_encoding import (
 )
 from irviz.session.session_state import SessionState
 from irviz.transforms.export_python import PythonScript
-from irviz.transforms.stage import Stage, to_script
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree, to_script
 from irviz.version import __version__
 from irviz.worker.supervisor import TRIES, WorkerError
 

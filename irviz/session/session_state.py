@@ -17,8 +17,7 @@ from irviz.runtime.argument_conversion import Array
 from irviz.runtime.build_module import why_not_confined
 from irviz.runtime.run import CallInputs, Inputs, RunConfig
 from irviz.session.stage_diff import is_lost
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.worker.sandbox import can_confine
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from irviz.session.shown_function import StageView, ViewState, stage_view
 from irviz.session.stage_cache import graph_of, tree_of
 from irviz.session.stage_diff import diff_modules, diff_stages
 from irviz.transforms.simpler_modules import count_bindings
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.view.graph.change_marks import SideChanges
 from irviz.view.graph.graph_figure import PlacedGraph
 from irviz.view.graph.layout import Layout

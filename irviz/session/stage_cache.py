@@ -49,8 +49,7 @@ from irviz.model.matching.inlined_graph import (
     inline_calls,
     inlined_correspondence,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 
 _MOST_STAGES = 128
 _MOST_IDS = 20_000

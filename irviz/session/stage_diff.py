@@ -70,8 +70,7 @@ from irviz.session.stage_cache import (
     reading_of,
     script_of,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 from irviz.units import first_names
 
 

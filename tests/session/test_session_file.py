@@ -26,8 +26,7 @@ from irviz.session.session_file import FORMAT, SessionFileError, load_session, s
 from irviz.session.session_state import SessionState
 from irviz.transforms.bind_params import BindParams
 from irviz.transforms.schedules.schedule_step import ScheduleStep
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 
 ARRAY = np.arange(12, dtype=np.float32).reshape(3, 4)
 TENSOR = tvm.runtime.tensor(ARRAY)

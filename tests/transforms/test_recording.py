@@ -15,8 +15,7 @@ from irviz.transforms.apply_transform import apply_transform, replay
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.export_python import PythonScript, UnwritableError
 from irviz.transforms.recording import OUTSIDE, RecordedPass, record_passes
-from irviz.transforms.stage import Stage, Transform, to_script
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree, Transform, to_script
 from irviz.units import format_duration
 
 

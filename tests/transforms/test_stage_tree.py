@@ -3,8 +3,7 @@
 import pytest
 
 from irviz.course.mlp import MyModuleStatic
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 
 
 def made(stage_id, parent):

@@ -16,8 +16,7 @@ from irviz.transforms.schedules.schedule_trace import (
     record_schedule,
     schedule_trace,
 )
-from irviz.transforms.stage import Stage
-from irviz.transforms.stage_tree import StageTree
+from irviz.transforms.stage import Stage, StageTree
 
 LECTURE = record_schedule(MyModule, "mm_relu", lecture_schedule, isolate=False)
 LINES = """\

@@ -22,14 +22,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, TypeVar, cast
 
 import jinja2
+import platformdirs
 from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
@@ -43,11 +44,12 @@ from tornado.web import (
 )
 from tornado.websocket import WebSocketHandler
 
-from irviz.cli.main import FAILURES, failure_words
+from irviz.cli.main import FAILURES, demo_session, failure_words
 from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import (
     ADDRESS,
     BACKLOG,
+    DEMO,
     PORT_WORDS,
     START,
     PageRequest,
@@ -55,9 +57,9 @@ from irviz.cli.page_launcher import (
     offered_forks,
 )
 from irviz.cli.page_listener import REFUSED, Listener
-from irviz.cli.start_page_choices import EXAMPLES, add_recent_file, recent_files
-from irviz.errors import UnsupportedOperatorError
+from irviz.errors import SaveError, UnsupportedOperatorError
 from irviz.explorer.viewer import STATIC
+from irviz.safe_files import atomic_write, private_folder, say_not_kept
 from irviz.view.theme import system_css
 from irviz.worker.supervisor import TRIES, fork_main, fork_workers_from_here
 from irviz.worker.worker_main import exit_with_parent, load_tvm
@@ -555,6 +557,76 @@ def _undefined_words(session: Session) -> str:
     unknown = (node.callee for node in nodes if node.resolution is Resolution.UNKNOWN)
     names = dict.fromkeys(one for one in unknown if one.startswith(("onnx.", "torch.")))
     return "".join(missing_notes([*names], [], ""))
+
+
+# --- What the start page offers: examples, and the files that were opened last -------------------
+
+
+class Example(NamedTuple):
+    """A session that can be opened: what it shows, and what to do with it."""
+
+    title: str
+    words: str
+    session: Callable[[], Session]
+
+
+def _pipeline() -> Session:
+    session = demo_session("MyModuleHighLevel")
+    for name in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        session = session.apply(name)
+    return session
+
+
+EXAMPLES: Mapping[str, Example] = {
+    DEMO: Example(
+        "A small neural network",
+        "Bind its weights, replace a kernel, and press Run: are the digits still right?",
+        demo_session,
+    ),
+    ":pipeline:": Example(
+        "Four passes",
+        "Step through the stages with Alt and the arrows; press d to see what each pass changed.",
+        _pipeline,
+    ),
+    ":loops:": Example(
+        "The loops of a matrix product",
+        "Split and reorder them in Schedule, and see what each step does to the time.",
+        lambda: demo_session("MyModuleStatic", "linear0"),
+    ),
+}
+"""The examples by the names that requests have for them."""
+
+
+_MOST = 10
+
+
+def recent_files() -> list[Path]:
+    """Return the recently opened files that still exist, latest first."""
+    try:
+        names = json.loads(_list().read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # it is damaged
+        return []
+    if not isinstance(names, list):
+        return []
+    paths = [Path(name) for name in names if isinstance(name, str)]
+    # which raises nothing, whatever a name is
+    return [path for path in paths[:_MOST] if os.path.isfile(path)]  # noqa: PTH113
+
+
+def add_recent_file(path: Path) -> None:
+    """Put a file at the head of the list; if it cannot be written, this is logged once."""
+    path = path.resolve()
+    paths = [path, *(other for other in recent_files() if other != path)]
+    try:
+        private_folder(_list().parent)
+        with atomic_write(_list()) as partial:
+            partial.write_text(json.dumps([str(one) for one in paths[:_MOST]]), encoding="utf-8")
+    except (OSError, SaveError) as failure:
+        say_not_kept("list of opened files", failure)
+
+
+def _list() -> Path:
+    return platformdirs.user_state_path("irviz") / "recent.json"
 
 
 if __name__ == "__main__":

@@ -11,8 +11,13 @@ import pytest
 
 from irviz.cli.page_comms import Pages
 from irviz.cli.page_launcher import PageRequest
-from irviz.cli.page_server import PageSession, start_page
-from irviz.cli.start_page_choices import EXAMPLES, add_recent_file, recent_files
+from irviz.cli.page_server import (
+    EXAMPLES,
+    PageSession,
+    add_recent_file,
+    recent_files,
+    start_page,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -190,19 +190,15 @@ def running(function: str) -> contextlib.AbstractContextManager[None]:
 def to_device(argument: object, device: tvm.runtime.Device) -> object:
     """Copy an argument to a device."""
     if isinstance(argument, np.ndarray | np.generic):
-        return _to_tensor(np.asarray(argument, order="C"), device)
+        array = np.asarray(argument, order="C")
+        with memory_errors():
+            is_own = is_mapped(array) and device == tvm.cpu()  # this process's own copy
+            return shared_tensor(array) if is_own else tvm.runtime.tensor(array, device)
     if isinstance(argument, tuple):
         return tuple(to_device(item, device) for item in argument)
     if isinstance(argument, ShapeValue):
         return tvm.runtime.ShapeTuple(argument.dims)
     return argument
-
-
-def _to_tensor(array: Array, device: tvm.runtime.Device) -> tvm.runtime.Tensor:
-    with memory_errors():
-        if is_mapped(array) and device == tvm.cpu():  # this process's own copy
-            return shared_tensor(array)
-        return tvm.runtime.tensor(array, device)
 
 
 def to_arrays(value: object) -> list[Array]:

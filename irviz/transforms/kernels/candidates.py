@@ -22,6 +22,7 @@ from irviz.ir.module_functions import function_named, prim_funcs, relax_function
 from irviz.limits import CANDIDATES_SECONDS
 from irviz.model.graph.graph import NodeId
 from irviz.model.runs.array_diff import compare_arrays, kernel_tolerance, largest_number
+from irviz.runtime.build_module import build_prim_funcs
 from irviz.runtime.kernel_cache import compiled, is_closed
 from irviz.transforms.kernels import swap
 from irviz.transforms.kernels.library import (
@@ -213,19 +214,16 @@ def _array_function(function: Runnable) -> Callable[..., object]:
     """Return a function of arrays; raise what TVM raises if a PrimFunc cannot be built."""
     if not isinstance(function, tirx.PrimFunc):
         return function
-    if is_closed(function):
-        try:
-            kernel = compiled({"it": function}, _TARGET)["it"]
-        except RunError as failure:
-            raise failure.__cause__ or failure from None
-        built = kernel.library.get_function(kernel.symbol)
-    else:
-        mod = ir.IRModule({"it": function.with_attr("global_symbol", "it")})
-        built = tvm.compile(mod, target=_TARGET)["it"]
+    mod = ir.IRModule({"it": function.with_attr("global_symbol", "it")})
+    try:
+        built = build_prim_funcs(mod, _TARGET)
+    except RunError as failure:
+        raise failure.__cause__ or failure from None
+    run = built.module[built.symbols.get("it", "it")]
 
     def call(*arrays: Array) -> None:
         tensors = [tvm.runtime.tensor(array) for array in arrays]
-        built(*tensors)
+        run(*tensors)
         for array, tensor in zip(arrays, tensors, strict=True):
             array[...] = tensor.numpy()  # also an input, to see whether it was overwritten
 

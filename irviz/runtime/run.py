@@ -91,11 +91,9 @@ def run(
     job = run_jobs.Job(callee, call.cases, trace, is_prim and bool(python_callees(call.module)))
     work = partial(run_jobs.run_job, job)
     result = perform(work, {callee.key: call.module}, function, config, on_progress)
-    result = replace(result, is_confined=config.confine)
-    if is_prim:
-        return replace(result, labels=None, build=PLAIN)
-    labels = None if isinstance(inputs, Cases) else inputs.labels
-    return replace(result, labels=labels, build=config.build)
+    labels = None if is_prim or isinstance(inputs, Cases) else inputs.labels
+    build = PLAIN if is_prim else config.build
+    return replace(result, labels=labels, build=build, is_confined=config.confine)
 
 
 def measure(

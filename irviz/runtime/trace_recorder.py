@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import tvm
+import tvm_ffi
 from tvm import ir, relax
 
 from irviz.ir.module_functions import relax_functions
@@ -75,54 +76,42 @@ class _Writer:
     def function(
         self, source: relax.Function, ids: Mapping[ir.Var, NodeId], *, is_first: bool = False
     ) -> relax.Function:
-        """Return a function that reports its parameters and bindings."""
-        begun = [_report(BEGIN) for _ in range(TICKS if is_first else 0)]
-        begun += [_report(PARAM, self._number(ids[one]), one) for one in source.params]
-        body = self._body(source.body, ids)
-        blocks = [relax.BindingBlock(begun), *body.blocks] if begun else body.blocks
-        return relax.Function(
-            source.params,
-            relax.SeqExpr(blocks, body.body),
-            source.ret_ty,
-            source.is_pure,
-            source.attrs,
-        )
+        """Return a function that reports its parameters and bindings, and those inside it."""
 
-    def _body(self, body: ir.Expr, ids: Mapping[ir.Var, NodeId]) -> relax.SeqExpr:
-        if not isinstance(body, relax.SeqExpr):
-            return relax.SeqExpr([], body)
-        blocks = []
-        for block in body.blocks:
-            bindings: list[relax.Binding] = []
-            for binding in block.bindings:
-                bindings += self._binding(binding, ids)
-            blocks.append(relax.BindingBlock(bindings))
-        return relax.SeqExpr(blocks, body.body)
+        def reported(block: relax.BindingBlock) -> relax.BindingBlock:
+            parts = [self._binding(one, self._number(ids[one.var])) for one in block.bindings]
+            return relax.BindingBlock([each for part in parts for each in part])
 
-    def _binding(self, binding: relax.Binding, ids: Mapping[ir.Var, NodeId]) -> list[relax.Binding]:
-        number = self._number(ids[binding.var])
-        before = []
-        if isinstance(binding, relax.VarBinding):
-            value = binding.value
-            if isinstance(value, relax.If):
-                then, other = (self._body(b, ids) for b in (value.true_branch, value.false_branch))
-                binding = relax.VarBinding(binding.var, relax.If(value.cond, then, other))
-            elif isinstance(value, relax.Function):  # its variables have ids in this function
-                return [relax.VarBinding(binding.var, self.function(value, ids))]
-            elif isinstance(value, relax.SeqExpr):
-                binding = relax.VarBinding(binding.var, self._body(value, ids))
-            elif isinstance(value, ir.Call) and isinstance(value.op, ir.GlobalVar):
-                name = str(value.op.name_hint)
-                if name in self._functions:
-                    self.callees[number] = name
-                    before = [_report(CALLING, number)]
-        if isinstance(binding.var.ty, ir.FuncType):
-            return [*before, binding]
-        return [*before, binding, _report(VALUE, number, binding.var)]
+        def begun(function: relax.Function) -> relax.Function:
+            reports = [_report(PARAM, self._number(ids[one]), one) for one in function.params]
+            return _beginning_with(reports, function)
+
+        changes = ((relax.BindingBlock, reported), (relax.Function, begun))
+        made = tvm_ffi.structural_map(source, changes)
+        return _beginning_with([_report(BEGIN) for _ in range(TICKS)], made) if is_first else made
+
+    def _binding(self, binding: relax.Binding, number: int) -> list[relax.Binding]:
+        """Return a binding with its reports."""
+        reported = [binding]
+        if not isinstance(binding.var.ty, ir.FuncType):
+            reported.append(_report(VALUE, number, binding.var))
+        call = binding.value if isinstance(binding, relax.VarBinding) else None
+        if isinstance(call, ir.Call) and isinstance(call.op, ir.GlobalVar):
+            name = str(call.op.name_hint)
+            if name in self._functions:
+                self.callees[number] = name
+                return [_report(CALLING, number), *reported]
+        return reported
 
     def _number(self, node: NodeId) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
+
+
+def _beginning_with(bindings: Sequence[relax.Binding], function: relax.Function) -> relax.Function:
+    """Return a function that makes these bindings first."""
+    body = relax.SeqExpr([relax.BindingBlock(bindings), *function.body.blocks], function.body.body)
+    return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
 
 def _report(name: str, number: int | None = None, var: ir.Var | None = None) -> relax.VarBinding:

@@ -185,7 +185,16 @@ _called = lru_cache(maxsize=64)(called_names)
 
 def pack_callees(callees: Mapping[str, Callable[..., object]]) -> dict[str, bytes]:
     """Pickle functions; raise CalleeNotSentError for one that cannot be pickled."""
-    return {name: _packed(name, function) for name, function in callees.items()}
+    packed = dict[str, bytes]()
+    for name, function in callees.items():
+        try:
+            packed[name] = by_value(function)
+        except Exception as failure:  # noqa: PERF203 - what it refers to may raise anything
+            raise CalleeNotSentError(
+                f"{name!r} cannot be sent to the process that runs it: {failure}. Run with "
+                "isolate=False, or let it make what it needs when it is called"
+            ) from failure
+    return packed
 
 
 def install_callees(packed: Mapping[str, bytes]) -> None:
@@ -210,16 +219,6 @@ def install_callees(packed: Mapping[str, bytes]) -> None:
                     f"{name!r} cannot be used in the process that runs it: {failure}. Run with "
                     "isolate=False, or define it where it is used"
                 ) from failure
-
-
-def _packed(name: str, function: Callable[..., object]) -> bytes:
-    try:
-        return by_value(function)
-    except Exception as failure:  # pickling what a function refers to may raise anything
-        raise CalleeNotSentError(
-            f"{name!r} cannot be sent to the process that runs it: {failure}. Run with "
-            "isolate=False, or let it make what it needs when it is called"
-        ) from failure
 
 
 def _call_latest(name: str, *arguments: object) -> object:

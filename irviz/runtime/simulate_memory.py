@@ -148,9 +148,7 @@ class Allocations:
         self._running.pop()
         return result
 
-    def _body(self, body: ir.Expr, frame: _Frame) -> Held:
-        if not isinstance(body, relax.SeqExpr):
-            return self._value(body, None, frame)
+    def _body(self, body: relax.SeqExpr, frame: _Frame) -> Held:
         for block in body.blocks:
             for binding in block.bindings:
                 var = binding.var

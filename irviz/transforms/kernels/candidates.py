@@ -32,16 +32,17 @@ from irviz.transforms.kernels.library import (
     create_prim_func,
     prim_func_for_call,
 )
-from irviz.transforms.kernels.sample_calls import (
+from irviz.transforms.kernels.signature import (
     Array,
     SampleSpec,
+    Signature,
     UnknownDtypeError,
     element_count,
     sample_signature,
+    signature_of_call,
     statement_count,
     with_small_sizes,
 )
-from irviz.transforms.kernels.signature import Signature, signature_of_call
 from irviz.units import beginning
 from irviz.worker.supervisor import TRIES, WorkerError
 

@@ -26,8 +26,7 @@ from irviz.transforms.kernels.candidates import (
 )
 from irviz.transforms.kernels.library import create_prim_func
 from irviz.transforms.kernels.library import numpy_relu as relu
-from irviz.transforms.kernels.sample_calls import SampleSpec, with_small_sizes
-from irviz.transforms.kernels.signature import parse_signature
+from irviz.transforms.kernels.signature import SampleSpec, parse_signature, with_small_sizes
 from irviz.transforms.kernels.swap import CallTargetKind, Swap
 from irviz.worker import supervisor
 

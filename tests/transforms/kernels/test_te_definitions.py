@@ -23,8 +23,7 @@ from irviz.transforms.kernels.library import (
     prim_func_for_call,
     run_on_torch,
 )
-from irviz.transforms.kernels.sample_calls import SampleSpec
-from irviz.transforms.kernels.signature import fits, parse_signature
+from irviz.transforms.kernels.signature import SampleSpec, fits, parse_signature
 from irviz.transforms.kernels.swap import Swap
 
 pytestmark = [pytest.mark.worker, pytest.mark.usefixtures("forgets_registrations")]

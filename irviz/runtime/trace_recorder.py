@@ -55,11 +55,9 @@ def instrument(mod: ir.IRModule, function: str) -> Instrumented:
     plain = relax.transform.RemovePurityChecking()(plain)
     functions = relax_functions(plain)
     writer = _Writer(set(functions))
-    rewritten = dict(plain.functions.items())
-    for gvar, source in plain.functions.items():
-        if isinstance(source, relax.Function):
-            is_first = gvar.name_hint == function
-            rewritten[gvar] = writer.function(source, identify(source), is_first=is_first)
+    changed = {name: writer.function(one, identify(one)) for name, one in functions.items()}
+    changed[function] = _beginning_with([_report(BEGIN) for _ in range(TICKS)], changed[function])
+    rewritten = {gvar: changed.get(gvar.name_hint, one) for gvar, one in plain.functions.items()}
     return Instrumented(
         ir.IRModule(rewritten, attrs=plain.attrs), tuple(writer.nodes), writer.callees
     )
@@ -73,9 +71,7 @@ class _Writer:
         self.callees: dict[int, str] = {}
         self._functions = functions
 
-    def function(
-        self, source: relax.Function, ids: Mapping[ir.Var, NodeId], *, is_first: bool = False
-    ) -> relax.Function:
+    def function(self, source: relax.Function, ids: Mapping[ir.Var, NodeId]) -> relax.Function:
         """Return a function that reports its parameters and bindings, and those inside it."""
 
         def reported(block: relax.BindingBlock) -> relax.BindingBlock:
@@ -87,8 +83,7 @@ class _Writer:
             return _beginning_with(reports, function)
 
         changes = ((relax.BindingBlock, reported), (relax.Function, begun))
-        made = tvm_ffi.structural_map(source, changes)
-        return _beginning_with([_report(BEGIN) for _ in range(TICKS)], made) if is_first else made
+        return tvm_ffi.structural_map(source, changes)
 
     def _binding(self, binding: relax.Binding, number: int) -> list[relax.Binding]:
         """Return a binding with its reports."""

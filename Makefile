@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 CHECKED := $(JAVASCRIPT:%=%/checked)
+LINTS := js style prose types contracts  # the first needs no Python, and so runs during an installation
 # one more than there are processors, as many tests wait for a browser or a process
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(os.cpu_count() + 1, 4))")
 
@@ -30,8 +31,8 @@ $(CHECKED): %/checked: %/node_modules/.package-lock.json
 %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	cd $* && npm ci && touch $(CURDIR)/$@
 
-lint: $(VENV)/installed-dev  ## check format, lint, spelling and style, types and contracts, all at once
-	@$(MAKE) --no-print-directory --jobs js style prose types contracts
+lint:  ## check format, lint, spelling and style, types and contracts, all at once
+	@$(MAKE) --no-print-directory --jobs $(LINTS)
 
 style: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
@@ -60,7 +61,7 @@ quick: ARGUMENTS = -m "not (build or worker or browser or torch)" --ignore=tests
 quick: lint pytest  ## lint, and run every test that needs no build, worker, browser or torch
 
 test:  ## lint, and run every test, at once: many tests wait, for a browser or a process
-	@$(MAKE) --no-print-directory --jobs lint pytest
+	@$(MAKE) --no-print-directory --jobs $(LINTS) pytest
 
 deep: ARGUMENTS = -m hypothesis --hypothesis-profile=deep
 deep: pytest  ## run the property tests with four times as many examples, as .ci/run does
@@ -98,8 +99,9 @@ $(VENV)/installed: $(VENV)/pip pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
+# Python compiles what it loads: that is a part of what is installed
 $(VENV)/installed-dev: $(VENV)/pip pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $(VENV)/installed $@
 
 $(VENV)/installed-docs: $(VENV)/pip pyproject.toml

@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := irviz/explorer/viewer irviz/cli/page
 CHECKED := $(JAVASCRIPT:%=%/checked)
-LINTS := js style prose types contracts  # the first needs no Python, and so runs during an installation
+# the first needs no Python, and so runs during an installation
+LINTS := js style prose types contracts
 # one more than there are processors, as many tests wait for a browser or a process
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(os.cpu_count() + 1, 4))")
 

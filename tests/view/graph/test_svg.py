@@ -9,7 +9,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from irviz.course.mlp import MODULES
@@ -103,9 +103,20 @@ def framed(graph):
         region = node.region
         while region is not None:
             if graph.regions[region].kind is not RegionKind.BINDING_BLOCK:
-                inside.setdefault(region, set()).add(printable(str(node.id)))
+                inside.setdefault(region, []).append(node)
             region = graph.regions[region].parent
-    return list(inside.values())
+    return [
+        {printable(str(node.id)) for node in nodes}
+        for region, nodes in inside.items()
+        if not is_drawn_as_a_call(graph, region, *nodes)
+    ]
+
+
+def is_drawn_as_a_call(graph, region, node, *others):
+    """Tell whether a layer is one call, which has the layer's name instead of a frame."""
+    is_alone = graph.regions[region].kind is RegionKind.LAYER and not others
+    is_call = node.is_call_or_operator and node.resolution is not Resolution.FUNCTION
+    return is_alone and node.region == region and is_call
 
 
 def test_regions_are_framed_with_what_is_in_them(graphs, direction, read_picture):
@@ -364,6 +375,15 @@ def any_graphs(draw):
     return Graph(draw(texts), tuple(nodes), tuple(edges), regions, tuple(outputs))
 
 
+ONE_CALL = Graph(
+    "main",
+    (Node(NodeId("y"), NodeKind.CALL_TIR, "y", "", "relu", region=0),),
+    (),
+    (Region(RegionKind.LAYER, "act", None, id="act"),),
+)
+"""A layer that is one call: it has no frame."""
+
+
 @given(
     graph=any_graphs(),
     direction=st.sampled_from(DIRECTIONS),
@@ -371,6 +391,7 @@ def any_graphs(draw):
     seconds=st.sampled_from([LAYOUT_SECONDS, 0.0]),
     share=st.sampled_from([None, 0.0, 0.3, 1.0]),
 )
+@example(graph=ONE_CALL, direction="up", theme="course", seconds=LAYOUT_SECONDS, share=None)
 def test_any_graph_can_be_drawn(read_picture, graph, direction, theme, seconds, share):
     """Whether the engine has the time for its layout, or the plain one is drawn; or an overlay."""
     marks = {n.id: Mark(share or 0, "12 %", is_flagged=bool(share)) for n in graph.nodes}

@@ -380,6 +380,7 @@ ONE_CALL = Graph(
     (Node(NodeId("y"), NodeKind.CALL_TIR, "y", "", "relu", region=0),),
     (),
     (Region(RegionKind.LAYER, "act", None, id="act"),),
+    (),
 )
 """A layer that is one call: it has no frame."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
 FUSING = "fused.checkout('3')"
+LEGIBLE = re.compile(r"^([89]\d|1\d\d) %")
+"""The words of a zoom at which text can be read."""
 
 
 @pytest.fixture
@@ -78,6 +81,35 @@ def test_both_pictures_are_zoomed_and_moved_together(viewer: Any) -> None:
     )
     assert len(transforms) == 2
     assert transforms[0] == transforms[1]
+
+
+@pytest.fixture
+def planned(offline: Any) -> Any:
+    """The comparison of a large module with its plan of memory, whose storages come first."""
+    passes = "'LegalizeOps', 'CallTIRRewrite', 'StaticPlanBlockMemory'"
+    viewer = offline.show(f"made_by(irviz.Session(chain(60)), {passes})")
+    viewer.picture().focus()
+    offline.page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    viewer.picture().focus()
+    offline.page.keyboard.press("0")
+    expect(viewer.root.locator(".irviz-zoom-percent")).to_have_text(re.compile(r"^\d %|^[1-4]\d %"))
+    return viewer
+
+
+def test_both_pictures_begin_at_the_same_place(offline: Any, planned: Any) -> None:
+    offline.page.keyboard.press("0")  # as much as can be read
+    expect(planned.root.locator(".irviz-zoom-percent")).to_have_text(LEGIBLE)
+    transforms = planned.root.locator(".irviz-canvas-layer").evaluate_all(
+        "all => all.map(one => one.style.transform)"
+    )
+    assert transforms[0] == transforms[1]
+
+
+def test_a_change_is_gone_to_where_all_is_seen_from_afar(offline: Any, planned: Any) -> None:
+    offline.page.keyboard.press("n")
+    expect(changes(planned)).to_contain_text("1 of")
+    expect(planned.root.locator(".irviz-zoom-percent")).to_have_text(LEGIBLE)
 
 
 def test_what_became_one_is_said_and_gone_to_with_keys(offline: Any, viewer: Any) -> None:

@@ -36,13 +36,10 @@ const FRAME = 20; // units between the frame of a group and the nodes in it
 type Views = Record<Side, PictureView>;
 
 export function GraphPane({ state }: { state: State }) {
-  const views: Views = useMemo(
-    () => ({
-      reference: createPictureView(state, "reference"),
-      current: createPictureView(state, "current"),
-    }),
-    [state],
-  );
+  const views: Views = useMemo(() => {
+    const current = createPictureView(state, "current");
+    return { reference: createPictureView(state, "reference", current.picture), current };
+  }, [state]);
   useEffect(() => followScenes(state, views), [state, views]);
   useEffect(() => {
     state.zoom.value = (factor) =>
@@ -217,12 +214,12 @@ function keepInSight(state: State, views: Views, fresh: readonly string[] = []) 
   }
 }
 
-/** Show the change that was gone to in the middle of both pictures, where they are not seen whole. */
+/** Show the change that was gone to in the middle of both pictures, where it cannot be read. */
 function showChange(state: State, views: Views) {
   const place = state.change.value;
   const found = state.scene.peek().changes[place];
   if (!found) return;
-  showRect(views, placeOf(views, found));
+  showRect(views, placeOf(views, found), NAMED);
 }
 
 const changesOf = (state: State, views: Views) =>
@@ -283,10 +280,11 @@ function placeOf(views: Views, change: Change): Rect | null {
   return around(rects);
 }
 
-function showRect(views: Views, rect: Rect | null) {
+/** Show a part in the middle, unless all is seen already, at this scale at least. */
+function showRect(views: Views, rect: Rect | null, least = 0) {
   const view = views.current.seen.peek() ? views.current : views.reference;
   const [seen, frame] = [view.seen.peek(), view.picture.peek()?.frame];
-  if (!seen || !frame || !rect || view.isAllVisible.peek()) return;
+  if (!seen || !frame || !rect || (view.isAllVisible.peek() && seen.scale >= least)) return;
   const pane = view.size.peek();
   view.move(filled(centre(seen, pane, rect), frame, pane));
 }

@@ -71,21 +71,28 @@ export function toggleLargeType(state: State) {
   });
 }
 
+type Drawn = Pick<DrawnPicture, "frame" | "start">;
+
 /** Return what is seen of a picture in a pane. */
-export function seenOf(state: State, picture: DrawnPicture, pane: Size): Viewport {
+export function seenOf(state: State, picture: Drawn, pane: Size): Viewport {
   const viewport = state.viewport.value;
   return viewport ? bound(viewport, picture.frame, pane) : fittedOf(state, picture, pane);
 }
 
 /** Return what is seen of a picture that is fitted. */
-export function fittedOf(state: State, { frame, start }: DrawnPicture, pane: Size): Viewport {
+export function fittedOf(state: State, { frame, start }: Drawn, pane: Size): Viewport {
   const type = state.isLarge.value ? LARGE_TYPE : 1;
   return state.fitsAll.value
     ? fit(frame, pane, start, type, 0, MOST_FITTED * type)
     : fit(frame, pane, start, type);
 }
 
-export function createPictureView(state: State, side: Side): PictureView {
+/** Make the view of a side. What is seen of it begins where the picture `beside` it begins. */
+export function createPictureView(
+  state: State,
+  side: Side,
+  beside?: ReadonlySignal<DrawnPicture | null>,
+): PictureView {
   const size = signal<Size>({ width: 0, height: 0 });
   const svg = computed(() => state.scene.value[side]?.svg ?? "");
   const readOnce = pictureReader();
@@ -100,13 +107,17 @@ export function createPictureView(state: State, side: Side): PictureView {
   });
   const picture = computed(() => read.value.picture);
   const error = computed(() => read.value.why || (state.scene.value[side]?.error ?? ""));
+  const fitted = computed<Drawn | null>(() => {
+    const [own, other] = [picture.value, beside?.value];
+    return own && { frame: own.frame, start: (other ?? own).start };
+  });
   const seen = computed(() => {
-    const [drawn, pane] = [picture.value, size.value];
+    const [drawn, pane] = [fitted.value, size.value];
     if (!drawn || (!pane.width && !pane.height)) return null;
     return seenOf(state, drawn, pane);
   });
   const move = (viewport: Viewport) => {
-    const [drawn, pane] = [picture.value, size.peek()];
+    const [drawn, pane] = [fitted.value, size.peek()];
     if (!drawn) return;
     const next = bound(viewport, drawn.frame, pane);
     state.viewport.value = areSame(next, fittedOf(state, drawn, pane)) ? null : next;

@@ -141,7 +141,8 @@ def _all_toggled(state: State, opens: bool) -> State:
     groups = [str(node.id) for node in view.graph.nodes if node.kind is NodeKind.GROUP]
     left = [one for one in groups if kinds.get(one) is not RegionKind.CALL]
     if left:
-        words = f"{len(left)} groups stay closed: at most {EXPANDED_NODES} nodes are shown at once."
+        groups_stay = "1 group stays" if len(left) == 1 else f"{len(left)} groups stay"
+        words = f"{groups_stay} closed: at most {EXPANDED_NODES} nodes are shown at once."
     elif groups and not view.closable:
         words = "Each group is a call with its buffers: open them one by one."
     else:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from irviz.model.folding.expansion import RepeatCopies
 from irviz.model.folding.group_tree import count_elements, flops_facts, short_count
 from irviz.model.graph.graph import (
+    Edge,
     Graph,
     ModuleContents,
     Node,
@@ -88,7 +89,10 @@ def node_html(
     if node.resolution is not None:
         facts.append(("leads to", RESOLUTION_NAMES[node.resolution]))
     entering = graph.entering.get(node.id, ())
-    arguments = [(one.position, _sized(link(one.source), graph[one.source])) for one in entering]
+    arguments = [
+        (one.position, _sized(link(one.source), graph[one.source]) + _which_copy(one))
+        for one in entering
+    ]
     literals = ((one.position, short_floats(one.text)) for one in node.literals)
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
@@ -261,6 +265,13 @@ def _link(function: str, node: str, text: str, name: str = "") -> Markup:
     target = f'data-function="{escape(function)}" data-goto="{escape(node)}"'
     words = f"{escape(text)} <small>{escape(name)}</small>" if name else escape(text)
     return Markup(f'<button type="button" class="irviz-link" {target}>{words}</button>')  # noqa: S704
+
+
+def _which_copy(edge: Edge) -> str:
+    """Return which copy of a repeat takes an argument, "" for the copy that is drawn."""
+    if edge.is_carried:
+        return " in the next copy"
+    return " in another copy" if edge.is_other else ""
 
 
 def _sized(link: Markup, node: Node) -> Markup:

@@ -76,6 +76,20 @@ def test_arguments_are_in_the_order_of_the_call(modules):
     assert facts(extract(modules.Impure), "said")["arguments"] == "'{}'\nadd y (2,)"
 
 
+def test_an_argument_of_a_copy_that_is_not_drawn_says_so():
+    names = [NodeId(name) for name in ("here", "there", "before", "call")]
+    nodes = tuple(Node(name, NodeKind.OPERATOR, name, "") for name in names)
+    edges = (
+        Edge(names[0], names[3], (0,)),
+        Edge(names[1], names[3], (0,), is_other=True),
+        Edge(names[2], names[3], (0,), is_carried=True),
+    )
+    found = facts(Graph("main", nodes, edges, (), ()), names[3])["arguments"].splitlines()
+    assert [line.strip() for line in found] == [
+        *("before in the next copy", "here", "there in another copy")
+    ]
+
+
 def test_what_nothing_uses_says_so(modules):
     assert facts(extract(modules.Impure), "said")["used by"] == "nothing"
 

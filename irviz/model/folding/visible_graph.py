@@ -21,6 +21,7 @@ from irviz.model.folding.repeats import BoundNodes, Operand
 from irviz.model.graph.graph import (
     Edge,
     Graph,
+    Layer,
     Node,
     NodeId,
     NodeKind,
@@ -28,7 +29,7 @@ from irviz.model.graph.graph import (
     RegionKind,
     with_group_titles,
 )
-from irviz.model.graph.layers import common_layer
+from irviz.model.graph.layers import common_layer, layer_name
 from irviz.model.graph.memory_accesses import computing
 
 
@@ -330,7 +331,7 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
 
     Its attributes describe its contents, its type the values used outside.
     """
-    one = bound.nodes[span.start : span.start + container.held]
+    one, first = (bound.nodes[at : at + container.held] for at in (span.start, container.start))
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
     out = [node for node in out if _is_result(bound, node, span)] or out
     calls = computing(one)
@@ -344,12 +345,28 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
         resolution=call.resolution if call else None,
         operator=call.operator if call else "",
         attributes=group_facts(
-            bound.nodes[span.start : span.stop], container.layer, container.copies
+            bound.nodes[span.start : span.stop],
+            _layer_in_copy(container.layer, _layer_around(first), _layer_around(one)),
+            container.copies,
         ),
         is_pure=call is not None or all(node.is_pure for node in one),
         size=len(span),
-        layers=one[0].layers and (common_layer(each for node in one for each in node.layers),),
+        layers=one[0].layers and (_layer_around(one),),
     )
+
+
+def _layer_around(nodes: Sequence[Node]) -> Layer:
+    return common_layer(each for node in nodes for each in node.layers)
+
+
+def _layer_in_copy(name: str, first: Layer, own: Layer) -> str:
+    """Return the full name in a copy of a layer that has a name in the first copy.
+
+    `first` and `own` are the innermost layers around what it holds there, and in this copy.
+    """
+    depths = (depth for depth in range(len(first)) if layer_name(first[: depth + 1]) == name)
+    depth = next(depths, None)
+    return name if depth is None else layer_name(own[: depth + 1])
 
 
 def _is_result(bound: BoundNodes, node: Node, span: range) -> bool:

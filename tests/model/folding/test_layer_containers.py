@@ -93,6 +93,15 @@ def test_repeats_are_the_models_layers_and_are_called_as_they_are(graphs):
     assert names(shown) == [*linear[:-1], "4 operators", "mlp · MLP", linear[-1]]
 
 
+def test_a_group_in_a_copy_has_the_layer_of_that_copy(graphs):
+    graph = transformer(graphs, 48)
+    (repeat,) = graphs.repeats(container_tree(graph))
+    for copy in (0, 1, 47):
+        shown = picture(graph, expansion=Expansion().show_copy(repeat.id, copy))
+        (mlp,) = (node for node in shown.graph.nodes if node.name == "mlp · MLP")
+        assert dict(mlp.attributes)["layer"] == f"model.h.{copy}.mlp"
+
+
 def test_the_layer_around_everything_has_no_frame_and_one_step_alone_is_itself(graphs):
     shown = picture(transformer(graphs))
     assert all("model" not in region.name for region in shown.graph.regions)

@@ -35,7 +35,9 @@ def test_a_prim_func_is_shown_by_its_loops_and_compared_row_by_row(where: Any) -
     expect(loops.locator(".row.before.changed")).to_contain_text("for k in 128")
     expect(loops.locator(".row.after.changed")).to_contain_text("unrolled")
     viewer.button("Graph", exact=True).click()
-    expect(viewer.picture()).to_be_visible()
+    for side in ("reference", "current"):
+        expect(viewer.picture(side)).to_be_visible()
+        expect(viewer.picture(side).locator(".irviz-mark-changed .irviz-outline")).to_have_count(1)
     viewer.button("Loops", exact=True).click()
     expect(loops.locator(".row.after.changed")).to_be_visible()
 

@@ -12,8 +12,8 @@ interface Marks {
   select(ids: readonly string[]): void;
   /** Show the edge that is pointed at, and outline its ends. */
   follow(edge: DrawnEdge | null): void;
-  /** Outline nodes: what changed or is new for a moment. */
-  outline(name: "pulse" | "new" | "preview" | "found", ids: readonly string[]): void;
+  /** Outline nodes: what is gone to or is new for a moment. */
+  outline(name: "changed" | "pulse" | "new" | "preview" | "found", ids: readonly string[]): void;
 }
 
 /** Add the marks of a picture to the element that it is in. */
@@ -31,6 +31,7 @@ export function createMarks(picture: DrawnPicture): Marks {
     return svg.appendChild(made);
   };
   const outlines = {
+    changed: group("changed"),
     found: group("found"),
     preview: group("preview"),
     new: group("new"),

@@ -178,6 +178,10 @@ function drive(
     const change = state.scene.value.changes[state.change.value];
     marks.value?.outline("pulse", change?.[side] ?? []);
   });
+  run(() => {
+    const { changes, loops } = state.scene.value; // of a PrimFunc: its picture has no marks
+    marks.value?.outline("changed", loops ? changes.flatMap((one) => one[side]) : []);
+  });
   run(() => marks.value?.outline("new", view.fresh.value));
   run(() => {
     const { node } = state.selection.value; // which has an outline of its own

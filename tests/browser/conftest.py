@@ -342,16 +342,6 @@ class Lab:
         """Run Python in the notebook's kernel, without a cell; it must not fail."""
         self._ask(source, "None")
 
-    def begin(self, source: str) -> None:
-        """Run Python in the notebook's kernel, without a cell and without waiting for its end."""
-        self.page.evaluate(
-            """code => {
-                const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-                kernel.requestExecute({ code, store_history: false });
-            }""",
-            source,
-        )
-
     def value(self, expression: str) -> object:
         """Return the value that an expression has in the kernel, by way of JSON."""
         text = self._ask("import json", f"json.dumps({expression})")

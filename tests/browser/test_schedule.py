@@ -88,22 +88,36 @@ def test_what_is_not_legal_is_pale_and_says_why_in_one_line(lab: Any, viewer: An
     expect(refused.get_by_role("button")).to_have_count(0)
 
 
-def test_no_steps_of_other_loops_are_offered_while_the_kernel_is_busy(
-    lab: Any, viewer: Any, tmp_path: Path
+@pytest.fixture
+def slow_choice(lab: Any, tmp_path: Path) -> Any:
+    """A file until whose creation the kernel takes in no choice of a loop."""
+    may_go_on = tmp_path / "go on"
+    lab.do(
+        "import pathlib, time\n"
+        "import irviz.explorer.reducer as reducer\n"
+        "quick = reducer.loop_choice\n"
+        "def slow(*given, **options):\n"
+        "    end = time.monotonic() + 30\n"
+        f"    while not pathlib.Path({str(may_go_on)!r}).exists() and time.monotonic() < end:\n"
+        "        time.sleep(0.01)\n"
+        "    return quick(*given, **options)"
+    )
+    yield may_go_on
+    may_go_on.touch()
+    lab.do("reducer.loop_choice = quick")
+
+
+def test_no_steps_of_other_loops_are_offered_until_the_kernel_knows_the_choice(
+    lab: Any, viewer: Any, slow_choice: Path
 ) -> None:
     steps = choose(lab, viewer, ("Y", 0))
     other = viewer.root.locator(f".irviz-nests [data-loop='{place(lab, 'Y', 2)}']").first
-    may_go_on = tmp_path / "go on"
-    lab.begin(
-        "import pathlib, time\nend = time.monotonic() + 30\n"
-        f"while not pathlib.Path({str(may_go_on)!r}).exists() and time.monotonic() < end:\n"
-        "    time.sleep(0.01)"
-    )
+    lab.do("reducer.loop_choice = slow")
     other.click()
     expect(other).to_have_class(re.compile("irviz-chosen-loop"))
     expect(steps.get_by_role("listitem")).to_have_count(0)
     expect(steps).to_contain_text("trying the steps")
-    may_go_on.touch()
+    slow_choice.touch()
     expect(steps.get_by_role("status")).to_contain_text("loop k")
     expect(steps.get_by_role("button", name="split")).to_be_visible()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from irviz.errors import IrvizError
 from irviz.ir.loop_nest_reader import loop_nest
 from irviz.ir.module_functions import relax_functions
 from irviz.model.loop_nest import AxisKind, Block, Loop, blocks_in_loops
+from irviz.model.matching.block_matching import WORD
 from irviz.model.runs.array_diff import compare_arrays
 from irviz.session.session import Session
 
@@ -248,7 +248,7 @@ class BlockWithLoops(NamedTuple):
 
     def axes(self, loop: Loop) -> list[str]:
         """Return the names of the block's axes that a loop runs over."""
-        bound = {axis.name: re.findall(r"\w+", axis.binding) for axis in self.block.axes}
+        bound = {axis.name: WORD.findall(axis.binding) for axis in self.block.axes}
         return [name for name, variables in bound.items() if loop.variable in variables]
 
 

@@ -334,6 +334,7 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     one, first = (bound.nodes[at : at + container.held] for at in (span.start, container.start))
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
     out = [node for node in out if _is_result(bound, node, span)] or out
+    layer = _layer_around(one)
     calls = computing(one)
     call = calls[0] if container.kind is RegionKind.CALL and len(calls) == 1 else None
     return Node(
@@ -346,12 +347,12 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
         operator=call.operator if call else "",
         attributes=group_facts(
             bound.nodes[span.start : span.stop],
-            _layer_in_copy(container.layer, _layer_around(first), _layer_around(one)),
+            _layer_in_copy(container.layer, _layer_around(first), layer),
             container.copies,
         ),
         is_pure=call is not None or all(node.is_pure for node in one),
         size=len(span),
-        layers=one[0].layers and (_layer_around(one),),
+        layers=one[0].layers and (layer,),
     )
 
 

@@ -134,6 +134,11 @@ _KNOWN = (
 """Patterns of TVM's messages for known faults, and their meanings."""
 
 
+def message_of(failure: Exception) -> str:
+    """Return the message of an exception, or its class where it has none."""
+    return str(failure) or type(failure).__name__
+
+
 def error_summary(failure: Exception) -> str:
     """Return the known meaning of an exception, or its class and the last line of its message."""
     for pattern, meaning in _KNOWN:

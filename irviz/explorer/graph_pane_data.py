@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple, get_args
 from xml.etree import ElementTree
 
-from irviz.errors import NotFoundError
+from irviz.errors import NotFoundError, message_of
 from irviz.explorer.stage_pictures import (
     attempted,
     compared,
@@ -100,8 +100,7 @@ def loop_picture(state: State) -> LoopPicture | None:
     found = attempted("the picture of the loops", lambda: _drawn_loops(state), *given)
     if not isinstance(found, Exception):
         return found
-    words = str(found) or type(found).__name__
-    return LoopPicture({"svg": "", "after": 0.0, "error": visible(words)})
+    return LoopPicture({"svg": "", "after": 0.0, "error": visible(message_of(found))})
 
 
 def _drawn_loops(state: State) -> LoopPicture:

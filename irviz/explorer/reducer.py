@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from irviz.errors import UntrustedError
+from irviz.errors import UntrustedError, message_of
 from irviz.explorer import actions
 from irviz.explorer.background_runner import was_cancelled
 from irviz.explorer.shown_schedule import loop_choice, offered_step, steps_to_time
@@ -75,8 +75,8 @@ def accepted(make: Callable[[], State], wanted: actions.Action, state: State) ->
     except UntrustedError as error:
         return replace(state, question=Question(wanted, error.files))
     except Exception as error:  # whatever it is, the explorer lives on
-        words = str(error) or type(error).__name__
-        return replace(state, message=Message(words, True), failure=Failure(wanted, error))
+        message = Message(message_of(error), True)
+        return replace(state, message=message, failure=Failure(wanted, error))
     return after if after is state else _settled(after, state)
 
 

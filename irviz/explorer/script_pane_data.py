@@ -7,7 +7,7 @@ from functools import lru_cache
 import tvm
 from tvm import ir
 
-from irviz.errors import LimitError, NumPyError
+from irviz.errors import LimitError, NumPyError, message_of
 from irviz.explorer.stage_pictures import attempted, graph_or_none
 from irviz.explorer.state import Side, State, derived
 from irviz.explorer.viewer import schema
@@ -89,8 +89,7 @@ def script_data(stage: Stage, has_numpy: bool = False) -> schema.Script:
     """Return the script of a stage, or the reason why it cannot be printed."""
     script = printed(stage)
     if isinstance(script, Exception):
-        why = str(script) or type(script).__name__
-        words = f"# {why}".replace("\n", "\n# ")
+        words = f"# {message_of(script)}".replace("\n", "\n# ")
         script, has_numpy = tvmscript_lines.Script(words, {}, {}), False
     return {
         "stage": stage.id,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from irviz.errors import message_of
 from irviz.explorer.stage_pictures import attempted, stage_id_of, view_or_none
 from irviz.explorer.state import CallKey, State, derived
 from irviz.ir.module_functions import relax_functions
@@ -99,8 +100,7 @@ def node_source(state: State) -> str:
     found = attempted("the text", lambda: _node_source(state), stage)
     if not isinstance(found, Exception):
         return found
-    why = str(found) or type(found).__name__
-    return Markup('<p role="alert" class="irviz-error">{}</p>').format(why)
+    return Markup('<p role="alert" class="irviz-error">{}</p>').format(message_of(found))
 
 
 def _node_source(state: State) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from irviz.errors import NotFoundError
+from irviz.errors import NotFoundError, message_of
 from irviz.explorer.state import Side, State, derived
 from irviz.ir.module_functions import drawable_functions
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
@@ -184,8 +184,8 @@ def scene(state: State, side: Side) -> Scene:
         with limited("the picture", stage):
             return Scene(stage, view, view.figure("page", overlay=overlay(state, side)))
     except Exception as failure:  # whatever it is, another stage's picture must not stay
-        words = str(failure) or type(failure).__name__
-        return Scene(stage, None, None, f"This stage cannot be drawn: {words}")
+        why = f"This stage cannot be drawn: {message_of(failure)}"
+        return Scene(stage, None, None, why)
 
 
 @derived(

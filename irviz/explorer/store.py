@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from irviz.errors import error_summary
+from irviz.errors import error_summary, message_of
 from irviz.explorer import actions
 from irviz.explorer.background_actions import SLOW, change_name, changed_session, draw
 from irviz.explorer.background_runner import CHANGE, RUN, Job, Line, Runner, was_cancelled
@@ -94,8 +94,7 @@ class Store:
             subscriber(state, before)
         except Exception as failure:
             _log.exception("a part of the explorer could not be shown")
-            words = str(failure) or type(failure).__name__
-            self._waiting.append(actions.Say(words, is_error=True))
+            self._waiting.append(actions.Say(message_of(failure), is_error=True))
 
     # --- slow work -----------------------------------------------------------------------------
 

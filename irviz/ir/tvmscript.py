@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import tvm_ffi
 from tvm import ir, relax, tirx
 
-from irviz.errors import PrintError, memory_errors
+from irviz.errors import PrintError, memory_errors, message_of
 from irviz.gc_pause import gc_paused
 from irviz.ir.module_functions import function_named, relax_functions, with_functions
 from irviz.ir.node_ids import NodeIds, definitions, identify
@@ -148,9 +148,8 @@ def tvmscript(printed: ir.IRModule | ir.BaseFunc, **options: Any) -> str:
     except MemoryError:
         raise
     except Exception as failure:  # TVM's C++ code raises exceptions of any class
-        reason = str(failure) or type(failure).__name__
         what = "module" if isinstance(printed, ir.IRModule) else "function"
-        raise PrintError(f"TVM does not print this {what}: {reason}") from failure
+        raise PrintError(f"TVM does not print this {what}: {message_of(failure)}") from failure
 
 
 # --- The TVMScript of a module cut into functions ------------------------------------------------

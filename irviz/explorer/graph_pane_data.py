@@ -79,7 +79,7 @@ _SIGNS = {
     ChangeKind.MOVED: "↕",
     ChangeKind.REORDERED: "↕",
 }
-"""The sign of what became of a block; "~" for anything else."""
+"""The sign of what became of a block; "≠" for anything else."""
 
 
 class LoopPicture(NamedTuple):
@@ -168,7 +168,7 @@ def _block_change(
         return list(dict.fromkeys(known[one] for one in ids if known.get(one)))
 
     return {
-        "sign": _SIGNS.get(block.change, "~"),
+        "sign": _SIGNS.get(block.change, "≠"),
         "words": visible(f"{block.name}: {block_words(block)}"),
         "reference": nodes(block.before, before),
         "current": nodes(block.after, after),

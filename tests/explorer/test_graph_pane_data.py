@@ -238,7 +238,7 @@ def test_each_change_names_nodes_that_are_drawn(fused: Session) -> None:
         assert set(change["reference"]) <= set(scene["reference"]["nodes"])
         assert change["current"] + change["reference"] != []
         assert change["words"] != ""
-    assert [change["sign"] for change in scene["changes"]] == ["~", "⊃", "~", "⊃"]
+    assert [change["sign"] for change in scene["changes"]] == ["≠", "⊃", "≠", "⊃"]
     assert scene["changes"][0]["words"] == "w0_t: lowered"
 
 
@@ -269,7 +269,7 @@ def test_the_legend_names_what_is_in_the_picture_and_nothing_else(fused: Session
 def test_the_legend_of_a_comparison_has_the_kinds_of_both_and_the_signs_that_are_drawn(
     fused: Session,
 ) -> None:
-    lowered, joined = LEGEND["~"][1], LEGEND["⊃"][1]
+    lowered, joined = LEGEND["≠"][1], LEGEND["⊃"][1]
     kinds = ["operator", "parameter", "call_tir of a PrimFunc"]
     found = words(after(fused, actions.Compare("0")))
     assert sorted(found) == sorted([*kinds, lowered, joined])

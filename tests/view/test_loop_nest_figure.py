@@ -150,53 +150,53 @@ STEPS = {
     "split": (
         split,
         (),
-        ["⊂ 1 → 2 for j in 128 split", "~ block Y  vi = i, vj = j, vk = k (R)"],
+        ["⊂ 1 → 2 for j in 128 split", "≠ block Y  vi = i, vj = j, vk = k (R)"],
         [
             "⊂ for j_0 in 32",
             "⊂ for j_1 in 4",
-            "~ block Y  vi = i, vj = j_0 * 4 + j_1, vk = k (R) bindings",
+            "≠ block Y  vi = i, vj = j_0 * 4 + j_1, vk = k (R) bindings",
         ],
     ),
     "fuse": (
         lambda at: at.schedule.fuse(*at.loops()[:2]),
         (),
-        ["⊃ for i in 128", "⊃ for j in 128", "~ block Y  vi = i, vj = j, vk = k (R)"],
+        ["⊃ for i in 128", "⊃ for j in 128", "≠ block Y  vi = i, vj = j, vk = k (R)"],
         [
             "⊃ 2 → 1 for i_j_fused in 16384 fused",
-            "~ block Y  vi = i_j_fused // 128, vj = i_j_fused % 128, vk = k (R) bindings",
+            "≠ block Y  vi = i_j_fused // 128, vj = i_j_fused % 128, vk = k (R) bindings",
         ],
     ),
     "reorder": (reorder, (split,), ["↕ for k in 128"], ["↕ for k in 128 reordered"]),
     "reverse_compute_at": (
         relu_into_columns,
         (split, reorder),
-        ["− for i in 128", "~ for j in 128", "↕ block C  vi = i, vj = j"],
-        ["~ for ax0 in 4 extent", "↕ block C  vi = i, vj = j_0 * 4 + ax0 moved, bindings"],
+        ["− for i in 128", "≠ for j in 128", "↕ block C  vi = i, vj = j"],
+        ["≠ for ax0 in 4 extent", "↕ block C  vi = i, vj = j_0 * 4 + ax0 moved, bindings"],
     ),
     "vectorize": (
         lambda at: at.schedule.vectorize(at.loops()[1]),
         (),
-        ["~ for j in 128"],
-        ["~ for j in 128 · vectorized"],
+        ["≠ for j in 128"],
+        ["≠ for j in 128 · vectorized"],
     ),
     "unroll": (
         lambda at: at.schedule.unroll(at.loops()[2]),
         (),
-        ["~ for k in 128"],
-        ["~ for k in 128 · unrolled"],
+        ["≠ for k in 128"],
+        ["≠ for k in 128 · unrolled"],
     ),
     "bind": (
         lambda at: at.schedule.bind(at.loops()[0], "threadIdx.x"),
         (),
-        ["~ for i in 128"],
-        ["~ for i in 128 · bound to threadIdx.x"],
+        ["≠ for i in 128"],
+        ["≠ for i in 128 · bound to threadIdx.x"],
     ),
     "decompose_reduction": (
         lambda at: at.schedule.decompose_reduction(at.block("Y"), at.loops()[2]),
         (),
         [
             "⊂ 1 → 2 block Y  vi = i, vj = j, vk = k (R) split",
-            "~ reads A[vi, vk], B[vk, vj]",
+            "≠ reads A[vi, vk], B[vk, vj]",
             "init",
             "Y[vi, vj] = T.float32(0.0)",
         ],
@@ -205,13 +205,13 @@ STEPS = {
             "+ writes Y[vi, vj]",
             "Y[vi, vj] = T.float32(0.0)",
             "⊂ block Y_update  vi = i, vj = j, vk = k (R)",
-            "~ reads Y[vi, vj], A[vi, vk], B[vk, vj]",
+            "≠ reads Y[vi, vj], A[vi, vk], B[vk, vj]",
         ],
     ),
     "cache_read": (
         cache,
         (),
-        ["~ reads A[vi, vk], B[vk, vj]", "~ Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]"],
+        ["≠ reads A[vi, vk], B[vk, vj]", "≠ Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]"],
         [
             "+ buffer A_shared: (128, 128) float32 shared",
             "+ for ax0 in 128",
@@ -220,8 +220,8 @@ STEPS = {
             "+ reads A[v0, v1]",
             "+ writes A_shared[v0, v1]",
             "+ A_shared[v0, v1] = A[v0, v1]",
-            "~ reads A_shared[vi, vk], B[vk, vj]",
-            "~ Y[vi, vj] = Y[vi, vj] + A_shared[vi, vk] * B[vk, vj]",
+            "≠ reads A_shared[vi, vk], B[vk, vj]",
+            "≠ Y[vi, vj] = Y[vi, vj] + A_shared[vi, vk] * B[vk, vj]",
         ],
     ),
     "compute_inline": (
@@ -235,16 +235,16 @@ STEPS = {
             "− reads A[v0, v1]",
             "− writes A_shared[v0, v1]",
             "− A_shared[v0, v1] = A[v0, v1]",
-            "~ reads A_shared[vi, vk], B[vk, vj]",
-            "~ Y[vi, vj] = Y[vi, vj] + A_shared[vi, vk] * B[vk, vj]",
+            "≠ reads A_shared[vi, vk], B[vk, vj]",
+            "≠ Y[vi, vj] = Y[vi, vj] + A_shared[vi, vk] * B[vk, vj]",
         ],
-        ["~ reads A[vi, vk], B[vk, vj]", "~ Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]"],
+        ["≠ reads A[vi, vk], B[vk, vj]", "≠ Y[vi, vj] = Y[vi, vj] + A[vi, vk] * B[vk, vj]"],
     ),
     "set_scope": (
         lambda at: at.schedule.set_scope(at.block("Y"), 0, "shared"),
         (),
-        ["~ buffer Y: (128, 128) float32"],
-        ["~ buffer Y_shared: (128, 128) float32 shared storage scope"],
+        ["≠ buffer Y: (128, 128) float32"],
+        ["≠ buffer Y_shared: (128, 128) float32 shared storage scope"],
     ),
 }
 
@@ -276,13 +276,13 @@ def test_another_layout_is_marked_where_the_buffer_is_used():
         at.schedule.transform_layout(at.block("Y"), ("write", 0), layout)
 
     after = step(transform).written("after")
-    assert after[0] == "~ buffer Y: (8, 128, 16) float32 shape"
+    assert after[0] == "≠ buffer Y: (8, 128, 16) float32 shape"
     assert [line.split()[:2] for line in after[1:]] == [
-        ["~", "writes"],
-        ["~", "Y[vi"],
-        ["~", "Y[vi"],
-        ["~", "reads"],
-        ["~", "C[vi,"],
+        ["≠", "writes"],
+        ["≠", "Y[vi"],
+        ["≠", "Y[vi"],
+        ["≠", "reads"],
+        ["≠", "C[vi,"],
     ]
 
 
@@ -406,19 +406,19 @@ def test_the_lecture_as_a_whole():
     lecture_schedule(schedule)
     picture = draw(nest(lecture), nest(schedule))
     assert picture.written("before") == [
-        "~ for i in 128",
+        "≠ for i in 128",
         "⊂ 1 → 2 for j in 128 split",
         "↕ for k in 128",
         "⊂ 1 → 2 block Y  vi = i, vj = j, vk = k (R) split",
-        "~ reads A[vi, vk], B[vk, vj]",
+        "≠ reads A[vi, vk], B[vk, vj]",
         "init",
         "Y[vi, vj] = T.float32(0.0)",
         "− for i in 128",
-        "~ for j in 128",
+        "≠ for j in 128",
         "↕ block C  vi = i, vj = j",
     ]
     assert picture.written("after") == [
-        "~ for i in 128 · parallel",
+        "≠ for i in 128 · parallel",
         "⊂ for j_0 in 32",
         "+ for j_1_init in 4 · vectorized",
         "⊂ block Y_init  vi = i, vj = j_0 * 4 + j_1_init",
@@ -427,8 +427,8 @@ def test_the_lecture_as_a_whole():
         "↕ for k in 128 · unrolled reordered",
         "⊂ for j_1 in 4 · vectorized",
         "⊂ block Y_update  vi = i, vj = j_0 * 4 + j_1, vk = k (R)",
-        "~ reads Y[vi, vj], A[vi, vk], B[vk, vj]",
-        "~ for ax0 in 4 extent",
+        "≠ reads Y[vi, vj], A[vi, vk], B[vk, vj]",
+        "≠ for ax0 in 4 extent",
         "↕ block C  vi = i, vj = j_0 * 4 + ax0 moved, bindings",
     ]
 

@@ -136,7 +136,7 @@ _HEADS = (RowKind.LOOP, RowKind.BLOCK, RowKind.BUFFER, RowKind.PARAMETER)
 class RowMark(NamedTuple):
     """What became of a row: a sign, a colour, by its name in `Theme.changes`, and a word.
 
-    The sign is "+", "−", "~", "⊃ 2 → 1", "⊂ 1 → 2" or "↕", readable without colour; "" for rows
+    The sign is "+", "−", "≠", "⊃ 2 → 1", "⊂ 1 → 2" or "↕", readable without colour; "" for rows
     that move with another one.
     """
 
@@ -284,7 +284,7 @@ class _Alignment:
             two = self._after.row(kinds, buffer.after)
             if one is not None and two is not None and self._pair(one, two) and buffer.differences:
                 word = ", ".join(each.aspect.value for each in buffer.differences)
-                self._mark(one, two, RowMark("~", "changed", word))
+                self._mark(one, two, RowMark("≠", "changed", word))
 
     def _match_loops(self, block: BlockDiff) -> None:
         for group in block.loops:
@@ -353,7 +353,7 @@ class _Alignment:
             self._mark(one, two, RowMark("↕", "moved", ", ".join(["moved", *words])))
             self._links.append(Link((one,), (two,), "moved"))
         elif words:
-            self._mark(one, two, RowMark("~", "changed", ", ".join(words)))
+            self._mark(one, two, RowMark("≠", "changed", ", ".join(words)))
         names = self._axis_names(before, after)
         for at, row in self._details(before):
             other = self._after.places.get((row.kind, after, row.name))
@@ -386,7 +386,7 @@ class _Alignment:
         )
         text = renamed(self._before.rows[one].text, names)
         if not is_same and text != self._after.rows[two].text:
-            self._mark(one, two, RowMark("~", "changed"))
+            self._mark(one, two, RowMark("≠", "changed"))
 
     def _match_bodies(
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
@@ -432,7 +432,7 @@ class _Alignment:
         if self._is_same_kind(one, two) and self._pair(one, two):
             self._may_move.add(one)
             if not is_same:
-                self._mark(one, two, RowMark("~", "changed"))
+                self._mark(one, two, RowMark("≠", "changed"))
 
     def _match_several(self, diff: BlockDiff) -> None:
         """Match a block with the last of several that it was split into or fused from.
@@ -477,7 +477,7 @@ class _Alignment:
             self._may_move.add(one)
             text = renamed(self._before.rows[one].text, names)
             is_same = text == self._after.rows[two].text
-            self._mark(one, two, RowMark("", "fused") if is_same else RowMark("~", "changed"))
+            self._mark(one, two, RowMark("", "fused") if is_same else RowMark("≠", "changed"))
         here.marks[init] = RowMark("", "fused")
 
     def _mark_inlined(self) -> None:
@@ -548,4 +548,4 @@ def _loop_mark(one: Loop, two: Loop, group: LoopGroup | None = None) -> RowMark 
         words.append(group.domain if words else group.domain.removeprefix("but "))
     if group is not None and ChangeKind.REORDERED in group.changes:
         return RowMark("↕", "moved", ", ".join(["reordered", *words]))
-    return RowMark("~", "changed", ", ".join(words)) if words or is_other_kind else None
+    return RowMark("≠", "changed", ", ".join(words)) if words or is_other_kind else None

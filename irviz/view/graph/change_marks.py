@@ -16,12 +16,12 @@ from irviz.view.graph.nodes_and_edges import SceneGeometry, add_shape, bar_width
 from irviz.view.svg_primitives import Point, Rect, Size
 from irviz.view.theme import Theme, node_style
 
-_SIGNS = {"added": "+", "removed": "−", "changed": "~", "fused": "⊃", "moved": "→"}
+_SIGNS = {"added": "+", "removed": "−", "changed": "≠", "fused": "⊃", "moved": "→"}
 _SPLIT_SIGN = "⊂"
 LEGEND = {
     "+": ("added", "added"),
     "−": ("removed", "removed"),
-    "~": ("changed", "changed"),
+    "≠": ("changed", "changed"),
     "⊃": ("fused", "several became one"),
     "⊂": ("fused", "one became several"),
     "→": ("moved", "moved to another block or place"),

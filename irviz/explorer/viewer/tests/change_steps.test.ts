@@ -6,7 +6,7 @@ import type { Change } from "../src/schema";
 import type { State } from "../src/state";
 
 const change = (reference: string[], current: string[]): Change => ({
-  ...{ sign: "~", words: "", reference, current },
+  ...{ sign: "≠", words: "", reference, current },
 });
 const changes = [change(["a"], ["a"]), change(["b", "c"], ["d"])];
 

@@ -122,7 +122,7 @@ def test_a_call_that_became_the_one_operation_of_its_function_is_inlined():
     before = construct("composite functions")
     diff = irviz.diff(before, relax.transform.InlinePrivateFunctions()(before))
     for figure in (diff.figure(), diff.figure(overlay=True)):
-        assert "~ inlined" in texts(figure)
+        assert "≠ inlined" in texts(figure)
         assert not [text for text in texts(figure) if "1 → 1" in text]
     assert wrong(before, relax.transform.InlinePrivateFunctions()(before)) == []
 
@@ -134,12 +134,12 @@ def test_a_split_node_fills_the_frame_of_what_it_became(session):
 
 
 def test_changed_nodes_say_what_of_them_changed(session):
-    assert texts(session.diff("0", "1").figure()).count("~ bound") == 8
-    assert "~ lowered" in texts(session.diff("1", "2").figure())
+    assert texts(session.diff("0", "1").figure()).count("≠ bound") == 8
+    assert "≠ lowered" in texts(session.diff("1", "2").figure())
     mixed = relax.transform.ToMixedPrecision(out_dtype="float16")(MyModuleHighLevel)
     shown = texts(irviz.diff(MyModuleHighLevel, mixed).figure())
     assert "+" in shown
-    assert "~ dtype" in shown
+    assert "≠ dtype" in shown
     assert "−" in texts(irviz.diff(mixed, MyModuleHighLevel).figure())
 
 
@@ -167,7 +167,7 @@ def test_the_picture_names_the_functions_that_only_one_side_has(session):
     assert f"functions added: {names}" not in texts(diff.figure("main"))
     assert f"functions removed: {names}" in texts(session.diff("4", "3").figure())
     other = irviz.diff(chain([relax.op.sin]), chain([relax.op.cos]))
-    assert "~ operator" in texts(other.figure())
+    assert "≠ operator" in texts(other.figure())
 
 
 def test_the_stage_before_is_beside_or_above(session):
@@ -230,6 +230,25 @@ def test_long_runs_that_are_unchanged_are_one_node_until_they_are_opened():
     kinds = [[one.kind for one in side.graph.regions] for side in opened.sides]
     assert all(RegionKind.UNCHANGED in each for each in kinds)  # open on both sides
     assert wrong(before, after, Expansion(opened=(str(runs[0].id),))) == []
+
+
+def test_where_both_stages_have_buffers_each_call_is_one_node_with_its_own():
+    chance = random.Random(1)
+    module = chain(chance.choices([relax.op.tanh, relax.op.exp, relax.op.sin], k=45))
+    written = relax.transform.CallTIRRewrite()(relax.transform.LegalizeOps()(module))
+    planned = relax.transform.StaticPlanBlockMemory()(written)
+    (function,) = (one for one in irviz.diff(written, planned).functions if one.nodes)
+    placed = place_diff(function)
+    calls = [one for one in placed.sides.union.nodes if one.id.startswith("call")]
+    assert len(calls) > 30
+    assert all(one.kind is NodeKind.GROUP for one in calls)
+    after = placed.changes[1].marks
+    assert {after[one.id].text for one in calls} >= {"≠1 changed"}
+    # whose memory it is that a call writes into is shown where calls are open
+    found = wrong(written, planned)
+    assert {problem for _, problem, *_ in found} == {"no edge"}
+    shared = found[0]
+    assert shared not in wrong(written, planned, Expansion(opened=shared[2:]))
 
 
 def test_the_group_of_the_first_change_is_open_until_it_is_closed():

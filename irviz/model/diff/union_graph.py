@@ -15,7 +15,7 @@ from itertools import product
 
 from irviz.gc_pause import gc_paused
 from irviz.model.diff.diff_result import Aspect, ChangeKind, NodeDiff
-from irviz.model.folding.group_tree import ContainerTree, container_tree
+from irviz.model.folding.group_tree import ContainerTree, container_tree, writes_into_buffers
 from irviz.model.graph.graph import Edge, Graph, Node, NodeId, NodeKind, Region, RegionKind, grouped
 
 _MAX_UNFOLDED = 24
@@ -48,7 +48,8 @@ class UnionGraph:
     @cached_property
     def tree(self) -> ContainerTree:
         """The containers of `graph`, which take long to find in a large one."""
-        return container_tree(self.graph, folds_calls=False)
+        are_lowered = all(map(writes_into_buffers, self.stages))
+        return container_tree(self.graph, folds_calls=are_lowered)
 
 
 @gc_paused()

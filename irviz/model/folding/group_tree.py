@@ -83,8 +83,8 @@ def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
 
     A small graph has no containers but its regions, unless it has many parameters, which would be
     drawn side by side. A layer is a container if its steps are consecutive; repeats start and end
-    where the layers in them do. A call is folded with its buffers, except in a comparison, where
-    the other stage may have no buffers.
+    where the layers in them do. A call is folded with its buffers, except in a comparison with
+    a stage that has no buffers.
     """
     bound = bound_nodes(graph)
     inputs = len(graph.nodes) - len(bound.nodes)
@@ -93,6 +93,11 @@ def container_tree(graph: Graph, *, folds_calls: bool = True) -> ContainerTree:
     children = builder.contents(builder.units(None, 0, len(bound.nodes)))
     root = Container("", RegionKind.FUNCTION, graph.function, 0, len(bound.nodes), children)
     return ContainerTree(bound, root, bool(builder.layers), builder.is_lowered)
+
+
+def writes_into_buffers(graph: Graph) -> bool:
+    """Tell whether calls write into buffers that the function allocates."""
+    return any(node.callee in BUFFERS for node in graph.nodes)
 
 
 Unit = Container | int
@@ -112,7 +117,7 @@ class _Builder:
         self._ids: set[str] = set(bound.graph.index)
         self._codes: dict[str, tuple[int, int]] = {}
         self.layers = [] if is_small else _step_layers(bound)
-        self.is_lowered = any(node.callee in BUFFERS for node in bound.nodes)
+        self.is_lowered = writes_into_buffers(bound.graph)
         self._outer = len(common_layer(self.layers))
 
     def units(self, region: int | None, start: int, stop: int) -> list[Unit]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from irviz.errors import NotFoundError, message_of
 from irviz.explorer.state import Side, State, derived
-from irviz.ir.module_functions import drawable_functions
+from irviz.ir.module_functions import drawable_functions, prim_funcs
 from irviz.model.graph.graph import Graph, NodeKind, RegionKind
 from irviz.session.operation_limits import limited
 from irviz.session.run_overlays import trace_overlay
@@ -178,6 +178,8 @@ def scene(state: State, side: Side) -> Scene:
     if drawable_functions(stage.module) and is_lost(tree, stage, function):
         lost = lost_function(tree, stage, function)
         return Scene(stage, None, None, lost.words, lost.instead)
+    if isinstance(view, StageView) and _lacks_blocks(stage, view):
+        return Scene(stage, view, None, "No blocks are left to draw: they were lowered. See Loops.")
     try:
         if isinstance(view, Exception):
             raise view
@@ -186,6 +188,13 @@ def scene(state: State, side: Side) -> Scene:
     except Exception as failure:  # whatever it is, another stage's picture must not stay
         why = f"This stage cannot be drawn: {message_of(failure)}"
         return Scene(stage, None, None, why)
+
+
+def _lacks_blocks(stage: Stage, view: StageView) -> bool:
+    """Tell whether the graph is of a PrimFunc and has nothing but its parameters."""
+    graph = view.whole
+    is_prim_func = graph.function in prim_funcs(stage.module)
+    return is_prim_func and all(node.kind is NodeKind.PARAM for node in graph.nodes)
 
 
 @derived(

@@ -34,7 +34,7 @@ _LINE_HEIGHT, _BASELINE = 16.0, 11.7
 _INDENT, _HANGING, _MAX_INDENT = 14.0, 24.0, 224.0
 _PAD, _WORD_GAP, _MARGIN = 7.0, 12.0, 8.0
 _LINKS_WIDTH = 76.0
-MAX_WIDTH, _ALONE_WIDTH, _MIN_WIDTH = 460.0, 900.0, 190.0
+MAX_WIDTH, _ALONE_WIDTH, _MIN_WIDTH = 460.0, 660.0, 190.0
 """The widths of a row's text, its indentation included, beside others and alone; and without it."""
 _MAX_CHARACTERS, _MAX_TOOLTIP = 240, 2000
 _MAX_ROWS = 1000

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import pytest
 import tvm
 
+from irviz.course import mm_relu
 from irviz.explorer.actions import Save
 from irviz.explorer.downloads import Saved
 from irviz.session import stage_cache
@@ -127,6 +128,21 @@ def test_a_picture_that_cannot_be_drawn_says_so_in_its_place(explorer, monkeypat
     explorer.choose("1")
     check_failed(explorer.canvas, "1", "cannot be drawn: ZeroDivisionError")
     monkeypatch.setattr(StageView, "figure", before)
+    explorer.choose("4")
+    check_drawn(explorer.canvas, "4")
+
+
+def test_a_prim_func_without_blocks_leads_to_its_loops(opened):
+    session = Session(mm_relu.MyModule)
+    for name in (
+        *("LowerInitBlock", "PlanAndUpdateBufferAllocationLocation", "ConvertBlocksToOpaque"),
+        *("CompactBufferAllocation", "LowerOpaqueBlock"),
+    ):
+        session = session.apply(getattr(tvm.s_tir.transform, name)())
+    explorer = opened(session)
+    words = "No blocks are left to draw: they were lowered. See Loops."
+    assert (explorer.canvas.svg, explorer.canvas.data["error"]) == ("", words)
+    assert "for " in explorer.explorer.scene["loops"]["svg"]
     explorer.choose("4")
     check_drawn(explorer.canvas, "4")
 

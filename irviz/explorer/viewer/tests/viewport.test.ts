@@ -377,6 +377,11 @@ test("a name that is alone in its box is as large as fits, and in the middle", (
   assert.equal(geometry.roomOf(box, 40, 119).scale, 1);
 });
 
+test("from afar all names are of one size but for the longest", () => {
+  assert.equal(geometry.scaleForMost([2.5, 1, 2.2, 2, 2.4]), 2);
+  assert.equal(geometry.scaleForMost([]), 1);
+});
+
 test("a picture is fitted down to the scale that is asked for", () => {
   const { scale } = geometry.fit(
     { x: 0, y: 0, width: 10 * PANE.width, height: 10 },

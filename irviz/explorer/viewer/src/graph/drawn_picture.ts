@@ -7,7 +7,15 @@
 
 import { readSvg } from "../controls/safe_markup";
 import { type Edge, isPale } from "./neighbours";
-import { middle, overlap, type Point, type Rect, roomOf } from "./viewport";
+import {
+  middle,
+  overlap,
+  type Point,
+  type Rect,
+  type Room,
+  roomOf,
+  scaleForMost,
+} from "./viewport";
 
 export interface DrawnEdge extends Edge {
   element: SVGGElement;
@@ -143,6 +151,7 @@ export function readPicture(text: string): DrawnPicture {
   const measureNames = () => {
     if (areMeasured) return;
     areMeasured = true;
+    const rooms: [SVGElement, Room][] = [];
     for (const [id, node] of nodes) {
       const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
       const name = names[0];
@@ -155,9 +164,13 @@ export function readPicture(text: string): DrawnPicture {
         const { x, width } = boxOf(mark as SVGRectElement);
         box.width = Math.min(box.width, 2 * (middle(box).x - x - width));
       }
-      const room = roomOf(box, length, Number(name.getAttribute("y")));
-      name.style.setProperty("--irviz-room", `${room.scale}`);
-      name.style.setProperty("--irviz-down", `${room.down}px`);
+      rooms.push([name, roomOf(box, length, Number(name.getAttribute("y")))]);
+    }
+    // one size for all but the longest names
+    const most = scaleForMost(rooms.map(([, { scale }]) => scale));
+    for (const [name, { scale, down }] of rooms) {
+      name.style.setProperty("--irviz-room", `${Math.min(scale, most)}`);
+      name.style.setProperty("--irviz-down", `${down}px`);
     }
   };
   // the box of a path is known in a page alone

@@ -13,7 +13,14 @@ import { FunctionTable } from "./function_table";
 import { Legend } from "./legend";
 import { groupAt, groupRects, newlyOpen, nodesIn } from "./open_groups";
 import { PicturePane } from "./picture_pane";
-import { createPictureView, fittedOf, LARGE_TYPE, type PictureView, seenOf } from "./picture_view";
+import {
+  createPictureViews,
+  fittedOf,
+  LARGE_TYPE,
+  type PictureView,
+  type Place,
+  seenOf,
+} from "./picture_view";
 import {
   amidMost,
   around,
@@ -36,10 +43,7 @@ const FRAME = 20; // units between the frame of a group and the nodes in it
 type Views = Record<Side, PictureView>;
 
 export function GraphPane({ state }: { state: State }) {
-  const views: Views = useMemo(() => {
-    const current = createPictureView(state, "current");
-    return { reference: createPictureView(state, "reference", current.picture), current };
-  }, [state]);
+  const views: Views = useMemo(() => createPictureViews(state), [state]);
   useEffect(() => followScenes(state, views), [state, views]);
   useEffect(() => {
     state.zoom.value = (factor) =>
@@ -116,6 +120,7 @@ interface Looked {
   scene: Scene;
   side: Side;
   picture: DrawnPicture;
+  place: Place;
 }
 
 /** Kept while a viewer shows the text alone, and has no pane of this kind. */
@@ -128,9 +133,10 @@ const followScenes = (state: State, views: Views) =>
   effect(() => {
     const scene = state.scene.value;
     const side: Side = views.current.picture.value ? "current" : "reference";
-    const picture = views[side].picture.value;
-    if (!picture) return;
-    const [before, after] = [lookedAt.get(state), { scene, side, picture }];
+    const { picture, place } = views[side];
+    if (!picture.value || !place.value) return;
+    const after = { scene, side, picture: picture.value, place: place.value };
+    const before = lookedAt.get(state);
     lookedAt.set(state, after);
     if (before && before.scene !== scene) untracked(() => change(state, views, before, after));
   });
@@ -140,16 +146,16 @@ function change(state: State, views: Views, before: Looked, after: Looked) {
   const chosen = state.viewport.peek();
   const viewport = chosen === unchosen.get(state) ? null : chosen;
   const pane = views[before.side].size.peek();
-  const seen = seenOf(state, before.picture, pane);
+  const seen = seenOf(state, before.place, pane);
   const isOther = then.key !== now.key;
-  if (isOther && state.fitsAll.peek() && fittedOf(state, after.picture, pane).scale < NAMED)
+  if (isOther && state.fitsAll.peek() && fittedOf(state, after.place, pane).scale < NAMED)
     state.fitsAll.value = false; // too much to be seen at once, which was not asked for
   const fits = state.wantsFit.peek() || (isOther && !viewport && state.fitsAll.peek());
-  const shownOf = ({ scene, picture }: Looked) => ({
+  const shownOf = ({ scene, place }: Looked) => ({
     ...scene,
     isPair: scene.reference !== null,
-    frame: picture.frame,
-    fitted: fittedOf(state, picture, pane),
+    frame: place.frame,
+    fitted: fittedOf(state, place, pane),
   });
   const { node } = state.selection.peek();
   const rects = [before.picture.rects(), after.picture.rects()] as const;
@@ -228,8 +234,8 @@ const changesOf = (state: State, views: Views) =>
 /** Show all changes where the pictures are not seen whole, or as many as there is room for. */
 function showChanges(state: State, views: Views, changes: readonly Rect[]) {
   const every = around(changes);
-  const { seen, size, picture } = views.current;
-  const [viewport, pane, frame] = [seen.peek(), size.peek(), picture.peek()?.frame];
+  const { seen, size, place } = views.current;
+  const [viewport, pane, frame] = [seen.peek(), size.peek(), place.peek()?.frame];
   if (!every || !viewport || !frame || state.viewport.peek()) return;
   const hasRoom =
     every.width * viewport.scale <= pane.width && every.height * viewport.scale <= pane.height;
@@ -283,7 +289,7 @@ function placeOf(views: Views, change: Change): Rect | null {
 /** Show a part in the middle, unless all is seen already, at this scale at least. */
 function showRect(views: Views, rect: Rect | null, least = 0) {
   const view = views.current.seen.peek() ? views.current : views.reference;
-  const [seen, frame] = [view.seen.peek(), view.picture.peek()?.frame];
+  const [seen, frame] = [view.seen.peek(), view.place.peek()?.frame];
   if (!seen || !frame || !rect || (view.isAllVisible.peek() && seen.scale >= least)) return;
   const pane = view.size.peek();
   view.move(filled(centre(seen, pane, rect), frame, pane));

@@ -6,6 +6,7 @@ import type { State, Viewport } from "../state";
 import { type DrawnPicture, readPicture } from "./drawn_picture";
 import {
   areSame,
+  around,
   bound,
   content,
   fit,
@@ -24,6 +25,8 @@ export interface PictureView {
   readonly size: Signal<Size>;
   /** The picture, null where there is none. */
   readonly picture: ReadonlySignal<DrawnPicture | null>;
+  /** Where this picture and the one beside it are, which are seen as one. */
+  readonly place: ReadonlySignal<Place | null>;
   /** Why there is no picture, "" where there is one. */
   readonly error: ReadonlySignal<string>;
   /** The nodes that were not in the picture before: they are outlined for a moment. */
@@ -71,29 +74,30 @@ export function toggleLargeType(state: State) {
   });
 }
 
-type Drawn = Pick<DrawnPicture, "frame" | "start">;
+/** Where a picture is, and where one begins to look at it. */
+export type Place = Pick<DrawnPicture, "frame" | "start">;
 
 /** Return what is seen of a picture in a pane. */
-export function seenOf(state: State, picture: Drawn, pane: Size): Viewport {
+export function seenOf(state: State, picture: Place, pane: Size): Viewport {
   const viewport = state.viewport.value;
   return viewport ? bound(viewport, picture.frame, pane) : fittedOf(state, picture, pane);
 }
 
 /** Return what is seen of a picture that is fitted. */
-export function fittedOf(state: State, { frame, start }: Drawn, pane: Size): Viewport {
+export function fittedOf(state: State, { frame, start }: Place, pane: Size): Viewport {
   const type = state.isLarge.value ? LARGE_TYPE : 1;
   return state.fitsAll.value
     ? fit(frame, pane, start, type, 0, MOST_FITTED * type)
     : fit(frame, pane, start, type);
 }
 
-/** Make the view of a side. What is seen of it begins where the picture `beside` it begins. */
-export function createPictureView(
-  state: State,
-  side: Side,
-  beside?: ReadonlySignal<DrawnPicture | null>,
-): PictureView {
-  const size = signal<Size>({ width: 0, height: 0 });
+interface ReadPicture {
+  picture: ReadonlySignal<DrawnPicture | null>;
+  error: ReadonlySignal<string>;
+}
+
+/** Read the picture of a side whenever it changes. */
+function readSide(state: State, side: Side): ReadPicture {
   const svg = computed(() => state.scene.value[side]?.svg ?? "");
   const readOnce = pictureReader();
   const read = computed(() => {
@@ -105,40 +109,59 @@ export function createPictureView(
       return { picture: null, why: `Cannot draw this graph: ${why}` };
     }
   });
-  const picture = computed(() => read.value.picture);
-  const error = computed(() => read.value.why || (state.scene.value[side]?.error ?? ""));
-  const fitted = computed<Drawn | null>(() => {
-    const [own, other] = [picture.value, beside?.value];
-    return own && { frame: own.frame, start: (other ?? own).start };
+  return {
+    picture: computed(() => read.value.picture),
+    error: computed(() => read.value.why || (state.scene.value[side]?.error ?? "")),
+  };
+}
+
+/** Make the views of both sides: at the same place of both, at one scale. */
+export function createPictureViews(state: State): Record<Side, PictureView> {
+  const reads = { reference: readSide(state, "reference"), current: readSide(state, "current") };
+  const place = computed<Place | null>(() => {
+    const drawn = [reads.current, reads.reference].flatMap((one) => one.picture.value ?? []);
+    const [first, frame] = [drawn[0], around(drawn.map((one) => one.frame))];
+    return first && frame ? { frame, start: first.start } : null;
   });
+  const view = (side: Side) => createPictureView(state, side, reads[side], place);
+  return { reference: view("reference"), current: view("current") };
+}
+
+function createPictureView(
+  state: State,
+  side: Side,
+  { picture, error }: ReadPicture,
+  place: ReadonlySignal<Place | null>,
+): PictureView {
+  const size = signal<Size>({ width: 0, height: 0 });
   const seen = computed(() => {
-    const [drawn, pane] = [fitted.value, size.value];
-    if (!drawn || (!pane.width && !pane.height)) return null;
-    return seenOf(state, drawn, pane);
+    const [both, pane] = [place.value, size.value];
+    if (!picture.value || !both || (!pane.width && !pane.height)) return null;
+    return seenOf(state, both, pane);
   });
   const move = (viewport: Viewport) => {
-    const [drawn, pane] = [fitted.value, size.peek()];
-    if (!drawn) return;
-    const next = bound(viewport, drawn.frame, pane);
-    state.viewport.value = areSame(next, fittedOf(state, drawn, pane)) ? null : next;
+    const [both, pane] = [place.value, size.peek()];
+    if (!both) return;
+    const next = bound(viewport, both.frame, pane);
+    state.viewport.value = areSame(next, fittedOf(state, both, pane)) ? null : next;
   };
   return {
-    ...{ side, size, picture, error, seen, move },
+    ...{ side, size, picture, place, error, seen, move },
     fresh: signal([]),
     isAllVisible: computed(() => {
       const [drawn, viewport] = [picture.value, seen.value];
       return !drawn || !viewport || isAllVisible(viewport, size.value, content(drawn.frame));
     }),
     zoom(factor) {
-      const [drawn, viewport] = [picture.peek(), seen.peek()];
-      if (!drawn || !viewport) return;
+      const [drawn, both, viewport] = [picture.peek(), place.peek(), seen.peek()];
+      if (!drawn || !both || !viewport) return;
       const { node, side: where } = state.selection.peek();
       const rect = where === side ? drawn.rects().get(node) : undefined;
       const isShown = rect && isInSight(rect, viewport, size.peek());
       const { x, y } = isShown ? middle(rect) : viewport;
       const { scale } = viewport;
       const at = { x: (x - viewport.x) * scale, y: (y - viewport.y) * scale };
-      move(zoom(viewport, factor, at, scalesOf(drawn.frame, size.peek())));
+      move(zoom(viewport, factor, at, scalesOf(both.frame, size.peek())));
     },
   };
 }

@@ -118,11 +118,22 @@ export const distance = (scale: number) => (scale < 0.5 ? "far" : scale < 0.65 ?
 
 const NAME = { character: 7.9, height: 15, middle: 4.5, most: 2.5 }; // of 13 units, as it is drawn
 
-/** Return how much larger a name can be in its box, and how far down its middle is then. */
-export function roomOf({ y, width, height }: Rect, length: number, baseline: number) {
+/** How much larger a name can be in its box, and how far down its middle is then. */
+export interface Room {
+  scale: number;
+  down: number;
+}
+
+export function roomOf({ y, width, height }: Rect, length: number, baseline: number): Room {
   const across = (width - 8) / (length * NAME.character);
   const scale = clamp(Math.min(across, (height - 4) / NAME.height), 1, NAME.most);
   return { scale, down: y + height / 2 - (baseline - NAME.middle) };
+}
+
+/** Return the scale that three of four names can have. */
+export function scaleForMost(scales: readonly number[]): number {
+  const sorted = [...scales].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 4)] ?? 1;
 }
 
 /** Move the picture by pixels, as a hand that drags it. */

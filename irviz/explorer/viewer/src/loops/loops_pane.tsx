@@ -26,7 +26,7 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   const room = useSignal(0);
   const usual = TYPE * (state.isLarge.value ? LARGE_TYPE : 1);
   const { width = 0, height = 0 } = picture?.viewBox.baseVal ?? {};
-  const isFitted = scene.reference !== null && room.value > 0 && width > 0;
+  const isFitted = room.value > 0 && width > 0;
   const scale = isFitted ? Math.min(usual, Math.max(room.value / width, LEAST_TYPE)) : usual;
   /** The loop or block that was gone to last, by its id. */
   const at = useSignal("");

@@ -245,13 +245,17 @@ function StageTree({ state, words, toEnd }: StageTreeProps) {
   useEffect(() => {
     const show = () => {
       // the list only: scrollIntoView would scroll the notebook
-      const [box, line] = [list.current, list.current?.querySelector("[aria-selected=true]")];
-      if (!box || !line) return;
-      const [outer, inner] = [box.getBoundingClientRect(), line.getBoundingClientRect()];
-      if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
-      if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
-      if (inner.left < outer.left) box.scrollLeft -= outer.left - inner.left + 32;
-      if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right + 32;
+      const box = list.current;
+      const reference = state.scene.peek().reference?.stage ?? "";
+      for (const id of [reference, shown]) {
+        const line = box?.querySelector(`[data-stage="${CSS.escape(id)}"]`);
+        if (!box || !line) continue;
+        const [outer, inner] = [box.getBoundingClientRect(), line.getBoundingClientRect()];
+        if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+        if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+        if (inner.left < outer.left) box.scrollLeft -= outer.left - inner.left + 32;
+        if (inner.right > outer.right) box.scrollLeft += inner.right - outer.right + 32;
+      }
     };
     // when all is there that this frame shows: the picture of the stage would be laid out twice
     const frame = requestAnimationFrame(show);

@@ -106,6 +106,22 @@ def test_keys_may_be_faster_than_the_kernel(lab: Any) -> None:
     expect(viewer.current_stage).to_contain_text("LegalizeOps")
 
 
+def test_both_compared_stages_are_in_sight_in_the_list(offline: Any) -> None:
+    viewer = offline.show(PIPED)
+    offline.page.set_viewport_size({"width": 1280, "height": 460})
+    stages = [viewer.root.locator(f"[data-stage='{number}']") for number in range(6)]
+    viewer.stages.last.click()
+    expect(stages[3]).not_to_be_in_viewport()
+    while stages[3].get_attribute("aria-selected") != "true":
+        offline.page.keyboard.press("Alt+ArrowLeft")
+        offline.page.wait_for_timeout(50)
+    expect(stages[2]).not_to_be_in_viewport(ratio=1)
+    offline.page.keyboard.press("d")
+    expect(viewer.root.locator(".irviz-caption")).to_have_count(2)
+    for one in stages[2:4]:
+        expect(one).to_be_in_viewport(ratio=1)
+
+
 def test_what_a_step_added_is_emphasised(offline: Any) -> None:
     viewer = offline.show("fused.checkout('2')")
     viewer.picture().focus()

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import tvm
+from tvm.script import tirx as T
 
 from irviz.course.mlp import MyModule
 from irviz.course.mm_relu import MyModule as MatMulRelu
@@ -90,6 +91,30 @@ def test_what_did_not_change_is_shown_once(scheduled):
     assert scene["summary"] == "the loops do not differ"
     assert len(rows(scene)) == len(rows(shown(scheduled, actions.Checkout("0"))))
     assert not rows(scene, "before")
+
+
+def test_a_long_line_is_wrapped_where_one_stage_is_shown():
+    @T.prim_func(s_tir=True)
+    def long(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = (
+                A[i]
+                + A[(i + 1) % 4]
+                + A[(i + 2) % 4]
+                + A[(i + 3) % 4]
+                + (A[i] * A[(i + 1) % 4] * A[(i + 2) % 4] * A[(i + 3) % 4] * T.float32(0.5))
+            )
+
+    scene = shown(Session(tvm.IRModule({"long": long})))
+    assert scene["loops"] is not None
+    picture = ElementTree.fromstring(scene["loops"]["svg"])
+    assert 600 < float(picture.get("width", 0)) < 720
+    (row,) = (
+        one
+        for one in picture.iter(f"{SVG}g")
+        if "B[i] = " in "".join(one.itertext()) and one.get("class", "").startswith("row")
+    )
+    assert len(row.findall(f"{SVG}text")) == 2
 
 
 def test_a_relax_function_has_no_loops():

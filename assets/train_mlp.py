@@ -1,6 +1,6 @@
 """Train the course's MLP on real handwritten digits and write the files irviz ships.
 
-Run as ``python assets/train_mlp.py``; needs scikit-learn, which the package itself does not.
+Run as ``python assets/train_mlp.py``, after ``pip install scikit-learn``.
 
 The digits are the UCI "Optical Recognition of Handwritten Digits" images (E. Alpaydin and
 C. Kaynak, 1998, https://archive.ics.uci.edu/dataset/80) that scikit-learn carries: 1797 of them,

@@ -208,7 +208,7 @@ def _traced(callee: CalledFunction, module: ModuleOf) -> tuple[LocalModule, Inst
 
 
 ROUNDS = 20
-BUDGET = 2.0
+BUDGET = 1.0
 """The approximate time of all calls together, if calls are short."""
 _CLOCK_SECONDS = 1e-7
 """Less than any call takes, because a clock may return zero."""

@@ -97,7 +97,7 @@ def node_html(
     arguments += [(position, escape(text)) for position, text in literals]
     if arguments:
         facts.append(("arguments", escape("\n").join(text for _, text in sorted(arguments))))
-    facts.append(("used by", escape(", ").join(_users(graph, node, link)) or "nothing"))
+    facts.append(("used by", escape("\n").join(_users(graph, node, link)) or "nothing"))
     facts.append(("block", _block(graph, node)))
     if node.kind is not NodeKind.GROUP and (layers := layers_label(node)):
         facts.append(("layer", layers))

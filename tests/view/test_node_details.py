@@ -58,7 +58,7 @@ def test_a_call_says_how_it_calls_and_where_that_leads(modules):
 def test_a_parameter_has_users_and_no_block(modules):
     found = facts(extract(modules.EveryKind), "x")
     assert found["kind"] == "parameter"
-    assert found["used by"] == "double tir, ( , ) packed, subtract chosen_else, return"
+    assert found["used by"] == "double tir\n( , ) packed\nsubtract chosen_else\nreturn"
     assert found["block"] == "none: a parameter"
     assert "callee" not in found
     assert "arguments" not in found

@@ -1,6 +1,7 @@
 """The event loop of a kernel, and how a test waits for what happens in it."""
 
 import asyncio
+import faulthandler
 import time
 
 LONG = 30.0
@@ -13,8 +14,10 @@ def in_kernel(test):
 
 
 async def until(check):
-    """Wait until something holds; fail if it takes long."""
+    """Wait until something holds; fail if it takes long, and tell what each thread does."""
     deadline = time.monotonic() + LONG
     while not check():
-        assert time.monotonic() < deadline, "it takes too long"
+        if time.monotonic() >= deadline:
+            faulthandler.dump_traceback(2)
+            raise AssertionError("it takes too long")
         await asyncio.sleep(0.002)

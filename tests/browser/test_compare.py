@@ -112,6 +112,15 @@ def test_a_change_is_gone_to_where_all_is_seen_from_afar(offline: Any, planned: 
     expect(planned.root.locator(".irviz-zoom-percent")).to_have_text(LEGIBLE)
 
 
+def test_fit_leaves_the_change_that_was_gone_to(offline: Any, planned: Any) -> None:
+    percent = planned.root.locator(".irviz-zoom-percent")
+    for key in "0nn":
+        offline.page.keyboard.press(key)
+        expect(percent).to_have_text(LEGIBLE)
+    offline.page.keyboard.press("0")
+    expect(percent).not_to_have_text(LEGIBLE)
+
+
 def test_what_became_one_is_said_and_gone_to_with_keys(offline: Any, viewer: Any) -> None:
     bar = changes(viewer)
     expect(bar).to_contain_text("5 → 2 fused")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import tvm
-from tvm.script import tirx as T
+from tvm.script import tirx as T  # noqa: N812
 
 from irviz.course.mlp import MyModule
 from irviz.course.mm_relu import MyModule as MatMulRelu
@@ -95,14 +95,14 @@ def test_what_did_not_change_is_shown_once(scheduled):
 
 def test_a_long_line_is_wrapped_where_one_stage_is_shown():
     @T.prim_func(s_tir=True)
-    def long(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    def long(a: T.Buffer((4,), "float32"), b: T.Buffer((4,), "float32")):
         for i in range(4):
-            B[i] = (
-                A[i]
-                + A[(i + 1) % 4]
-                + A[(i + 2) % 4]
-                + A[(i + 3) % 4]
-                + (A[i] * A[(i + 1) % 4] * A[(i + 2) % 4] * A[(i + 3) % 4] * T.float32(0.5))
+            b[i] = (
+                a[i]
+                + a[(i + 1) % 4]
+                + a[(i + 2) % 4]
+                + a[(i + 3) % 4]
+                + (a[i] * a[(i + 1) % 4] * a[(i + 2) % 4] * a[(i + 3) % 4] * T.float32(0.5))
             )
 
     scene = shown(Session(tvm.IRModule({"long": long})))
@@ -112,7 +112,7 @@ def test_a_long_line_is_wrapped_where_one_stage_is_shown():
     (row,) = (
         one
         for one in picture.iter(f"{SVG}g")
-        if "B[i] = " in "".join(one.itertext()) and one.get("class", "").startswith("row")
+        if "b[i] = " in "".join(one.itertext()) and one.get("class", "").startswith("row")
     )
     assert len(row.findall(f"{SVG}text")) == 2
 

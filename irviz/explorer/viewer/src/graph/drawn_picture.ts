@@ -46,8 +46,11 @@ export interface DrawnPicture {
   rects(): ReadonlyMap<string, Rect>;
   /** Draw signs and the titles of frames so much larger than the rest. */
   enlarge(factor: number): void;
-  /** Find how large names can be in their boxes, once: from afar they are alone there. */
-  measureNames(): void;
+  /** Return how much larger three of four names can be in their boxes, where from afar they are
+   * alone. */
+  nameScale(): number;
+  /** Draw names so much larger, where they have room. */
+  scaleNames(most: number): void;
 }
 
 /** The shape of a node, which is measured and outlined. */
@@ -147,11 +150,10 @@ export function readPicture(text: string): DrawnPicture {
       set(one, box, 0, (frame.x + frame.width - box.x) / box.width);
     }
   };
-  let areMeasured = false;
+  let rooms: [SVGElement, Room][] | undefined;
   const measureNames = () => {
-    if (areMeasured) return;
-    areMeasured = true;
-    const rooms: [SVGElement, Room][] = [];
+    if (rooms) return rooms;
+    rooms = [];
     for (const [id, node] of nodes) {
       const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
       const name = names[0];
@@ -166,9 +168,14 @@ export function readPicture(text: string): DrawnPicture {
       }
       rooms.push([name, roomOf(box, length, Number(name.getAttribute("y")))]);
     }
-    // one size for all but the longest names
-    const most = scaleForMost(rooms.map(([, { scale }]) => scale));
-    for (const [name, { scale, down }] of rooms) {
+    return rooms;
+  };
+  const nameScale = () => scaleForMost(measureNames().map(([, { scale }]) => scale));
+  let largest = 0;
+  const scaleNames = (most: number) => {
+    if (most === largest) return;
+    largest = most;
+    for (const [name, { scale, down }] of measureNames()) {
       name.style.setProperty("--irviz-room", `${Math.min(scale, most)}`);
       name.style.setProperty("--irviz-down", `${down}px`);
     }
@@ -183,7 +190,8 @@ export function readPicture(text: string): DrawnPicture {
     return found;
   };
   return {
-    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge, measureNames },
+    ...{ svg, frame, nodes, users, parts, edges, edgesOf, words, rects, enlarge },
+    ...{ nameScale, scaleNames },
     edgeOf: addReach(edges),
     start: first ? middle(rectOf(first)) : { x: x + width / 2, y },
     toggles: new Set(signs.map((one) => one.dataset.toggle ?? "")),

@@ -141,7 +141,7 @@ function drive(
     if (!picture || !seen) return;
     picture.enlarge(enlarged(seen.scale));
     const from = distance(seen.scale);
-    if (from !== "near") picture.measureNames();
+    if (from !== "near") picture.scaleNames(view.place.peek()?.nameScale() ?? 1);
     element.dataset.distance = from;
   };
   ended.addEventListener("abort", () => clearTimeout(settled));

@@ -74,8 +74,8 @@ export function toggleLargeType(state: State) {
   });
 }
 
-/** Where a picture is, and where one begins to look at it. */
-export type Place = Pick<DrawnPicture, "frame" | "start">;
+/** Where a picture is, where one begins to look at it, and how large its names can be. */
+export type Place = Pick<DrawnPicture, "frame" | "start" | "nameScale">;
 
 /** Return what is seen of a picture in a pane. */
 export function seenOf(state: State, picture: Place, pane: Size): Viewport {
@@ -121,7 +121,8 @@ export function createPictureViews(state: State): Record<Side, PictureView> {
   const place = computed<Place | null>(() => {
     const drawn = [reads.current, reads.reference].flatMap((one) => one.picture.value ?? []);
     const [first, frame] = [drawn[0], around(drawn.map((one) => one.frame))];
-    return first && frame ? { frame, start: first.start } : null;
+    const nameScale = () => Math.min(...drawn.map((one) => one.nameScale()));
+    return first && frame ? { frame, start: first.start, nameScale } : null;
   });
   const view = (side: Side) => createPictureView(state, side, reads[side], place);
   return { reference: view("reference"), current: view("current") };

@@ -7,15 +7,7 @@
 
 import { readSvg } from "../controls/safe_markup";
 import { type Edge, isPale } from "./neighbours";
-import {
-  middle,
-  overlap,
-  type Point,
-  type Rect,
-  type Room,
-  roomOf,
-  scaleForMost,
-} from "./viewport";
+import { medianScale, middle, overlap, type Point, type Rect, type Room, roomOf } from "./viewport";
 
 export interface DrawnEdge extends Edge {
   element: SVGGElement;
@@ -46,7 +38,7 @@ export interface DrawnPicture {
   rects(): ReadonlyMap<string, Rect>;
   /** Draw signs and the titles of frames so much larger than the rest. */
   enlarge(factor: number): void;
-  /** Return how much larger three of four names can be in their boxes, where from afar they are
+  /** Return how much larger half of the names can be in their boxes, where from afar they are
    * alone. */
   nameScale(): number;
   /** Draw names so much larger, where they have room. */
@@ -170,7 +162,7 @@ export function readPicture(text: string): DrawnPicture {
     }
     return rooms;
   };
-  const nameScale = () => scaleForMost(measureNames().map(([, { scale }]) => scale));
+  const nameScale = () => medianScale(measureNames().map(([, { scale }]) => scale));
   let largest = 0;
   const scaleNames = (most: number) => {
     if (most === largest) return;

@@ -121,7 +121,7 @@ export function createPictureViews(state: State): Record<Side, PictureView> {
   const place = computed<Place | null>(() => {
     const drawn = [reads.current, reads.reference].flatMap((one) => one.picture.value ?? []);
     const [first, frame] = [drawn[0], around(drawn.map((one) => one.frame))];
-    const nameScale = () => Math.min(...drawn.map((one) => one.nameScale()));
+    const nameScale = () => Math.max(...drawn.map((one) => one.nameScale()));
     return first && frame ? { frame, start: first.start, nameScale } : null;
   });
   const view = (side: Side) => createPictureView(state, side, reads[side], place);

@@ -52,10 +52,7 @@ export function GraphPane({ state }: { state: State }) {
       state.zoom.value = null;
     };
   }, [state, views]);
-  useSignalEffect(() => {
-    const place = state.change.value;
-    untracked(() => showChange(state, views, place)); // else it is gone to again by each *Fit*
-  });
+  useSignalEffect(() => showChange(state, views));
   useSignalEffect(() => {
     views.current.size.value; // a pane that becomes smaller shows less
     requestAnimationFrame(() => {
@@ -224,7 +221,8 @@ function keepInSight(state: State, views: Views, fresh: readonly string[] = []) 
 }
 
 /** Show the change that was gone to in the middle of both pictures, where it cannot be read. */
-function showChange(state: State, views: Views, place: number) {
+function showChange(state: State, views: Views) {
+  const place = state.change.value;
   const found = state.scene.peek().changes[place];
   if (!found) return;
   showRect(views, placeOf(views, found), NAMED);

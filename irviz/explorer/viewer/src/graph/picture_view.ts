@@ -1,6 +1,13 @@
 // One of the two pictures, as it is seen: read, measured, and moved.
 
-import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import {
+  batch,
+  computed,
+  type ReadonlySignal,
+  type Signal,
+  signal,
+  untracked,
+} from "@preact/signals";
 import type { Side } from "../schema";
 import type { State, Viewport } from "../state";
 import { type DrawnPicture, readPicture } from "./drawn_picture";
@@ -141,10 +148,12 @@ function createPictureView(
     return seenOf(state, both, pane);
   });
   const move = (viewport: Viewport) => {
-    const [both, pane] = [place.value, size.peek()];
+    const [both, pane] = [place.peek(), size.peek()];
     if (!both) return;
     const next = bound(viewport, both.frame, pane);
-    state.viewport.value = areSame(next, fittedOf(state, both, pane)) ? null : next;
+    // else an effect that moves them would do so again at each *Fit*
+    const fitted = untracked(() => fittedOf(state, both, pane));
+    state.viewport.value = areSame(next, fitted) ? null : next;
   };
   return {
     ...{ side, size, picture, place, error, seen, move },

@@ -43,6 +43,7 @@ def test_before_is_left_of_after_and_both_are_equally_large(viewer: Any) -> None
     expect(captions.first).to_contain_text("2 AnnotateTIROpPattern")
     expect(captions.last).to_contain_text("after")
     expect(captions.last).to_contain_text("3 FuseOps")
+    expect(viewer.root.locator(".irviz-crumb-stage")).to_have_count(0)
     left, right = (viewer.picture(side).bounding_box() for side in ("reference", "current"))
     assert left["x"] + left["width"] <= right["x"]
     assert left["y"] == right["y"]

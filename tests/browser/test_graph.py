@@ -478,6 +478,17 @@ def test_back_and_forward_lead_through_what_was_looked_at(offline: Any, viewer: 
     expect(crumbs.get_by_role("button", name="main")).to_be_visible()
 
 
+def test_a_title_that_is_enlarged_from_afar_covers_the_edges_below_it(offline: Any) -> None:
+    viewer = offline.show("stack(6)")
+    title = viewer.picture().locator(".title", has=offline.page.locator("text")).first
+    for _ in range(6):
+        viewer.button("Zoom out").click()
+    expect(title).to_have_attribute("style", re.compile("scale"))
+    ground, words = (title.locator(one).bounding_box() for one in ("rect", "text"))
+    assert ground["width"] > 0.85 * words["width"]  # which have a halo
+    assert ground["height"] > 0.5 * words["height"]
+
+
 def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any) -> None:
     viewer = offline.show("made_by(irviz.Session(stack(6)), 'LegalizeOps')")
     viewer.click("lv1")

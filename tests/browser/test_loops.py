@@ -34,6 +34,11 @@ def test_a_prim_func_is_shown_by_its_loops_and_compared_row_by_row(where: Any) -
     expect(viewer.root.get_by_role("region", name="Changes")).to_contain_text("1 loop unrolled")
     expect(loops.locator(".row.before.changed")).to_contain_text("for k in 128")
     expect(loops.locator(".row.after.changed")).to_contain_text("unrolled")
+    gone_to = loops.locator(".row.after.irviz-of-change")
+    expect(gone_to).to_have_count(0)
+    loops.press("n")
+    expect(gone_to.filter(has_text="unrolled")).to_be_visible()
+    expect(gone_to.filter(has_text="param")).to_have_count(0)
     viewer.button("Graph", exact=True).click()
     for side in ("reference", "current"):
         expect(viewer.picture(side)).to_be_visible()

@@ -244,11 +244,29 @@ def test_where_both_stages_have_buffers_each_call_is_one_node_with_its_own():
     assert all(one.kind is NodeKind.GROUP for one in calls)
     after = placed.changes[1].marks
     assert {after[one.id].text for one in calls} >= {"≠1 changed"}
-    # whose memory it is that a call writes into is shown where calls are open
+    # whose memory it is that a call writes into is shown where both calls are open
     found = wrong(written, planned)
     assert {problem for _, problem, *_ in found} == {"no edge"}
-    shared = found[0]
-    assert shared not in wrong(written, planned, Expansion(opened=shared[2:]))
+    shared = found[0][2:]
+    source, target = (one.removeprefix("call:") for one in shared)
+    assert ("main", "no edge", source, target) not in wrong(
+        written, planned, Expansion(opened=shared)
+    )
+    half = wrong(written, planned, Expansion(opened=shared[:1]))
+    assert ("main", "no edge", source, shared[1]) in half
+
+
+def test_many_calls_that_became_several_are_compared_as_closed_groups():
+    chance = random.Random(1)
+    for count, is_open in ((8, True), (45, False)):
+        module = chain(chance.choices([relax.op.tanh, relax.op.exp, relax.op.sin], k=count))
+        legal = relax.transform.LegalizeOps()(module)
+        written = relax.transform.CallTIRRewrite()(legal)
+        (function,) = (one for one in irviz.diff(legal, written).functions if one.nodes)
+        drawn = place_diff(function).sides.union.nodes
+        groups = sum(one.kind is NodeKind.GROUP for one in drawn)
+        # but for the group of the first change
+        assert groups == 0 if is_open else groups >= len(drawn) / 2
 
 
 def test_the_group_of_the_first_change_is_open_until_it_is_closed():

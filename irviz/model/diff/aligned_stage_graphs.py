@@ -286,8 +286,7 @@ class _Side:
                 continue
             is_group = end not in self.union.graph.index
             at = numbers.get((start, end, () if is_group else along.position), [])
-            is_between_groups = is_group and start not in self.union.graph.index
-            if not at and (source == target or (is_between_groups and self._plans_memory(edge))):
+            if not at and (source == target or (is_group and self._plans_memory(edge))):
                 continue
             position = () if is_group else edge.position
             for along_drawn in at:

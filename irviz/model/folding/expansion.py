@@ -91,7 +91,8 @@ class _LevelOpener:
     """Expands a model's layers a whole level at a time while they fit on one screen.
 
     If a level does not fit, its repeats are expanded, longest first. The innermost layers stay
-    collapsed. Without layers, containers are expanded while they show few enough nodes.
+    collapsed. Without layers, containers are expanded while they show few enough nodes, and what
+    one call became in a comparison is expanded everywhere or nowhere.
     """
 
     def __init__(self, tree: ContainerTree, budget: _NodeBudget, limit: int) -> None:
@@ -99,14 +100,16 @@ class _LevelOpener:
         self._ranks = 1.0 + count_ranks(tree.bound, tree.root.children)  # with inputs or the result
 
     def open(self) -> None:
+        automatic, most = (min(one, self._limit) for one in (AUTOMATIC_NODES, FIRST_NODES))
         if not self._tree.has_layers:
             level = [self._tree.root]
-            most = min(AUTOMATIC_NODES, self._limit)
             while level:
                 inner = [one for around in level for one in around.parts]
-                level = [one for one in inner if self._budget.open(one, most)]
+                fused = [one for one in inner if one.kind is RegionKind.FUSED]
+                if not self._budget.open_all(fused, most):
+                    inner = [one for one in inner if one not in fused]
+                level = [one for one in inner if self._budget.open(one, automatic)]
             return
-        most = min(FIRST_NODES, self._limit)
         level, later = self._inside(self._tree.root)
         while level or later:
             more = {one.id: self._more_ranks(one) for one in level}

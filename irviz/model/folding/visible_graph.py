@@ -262,16 +262,14 @@ class _Scene:
         return [*found, *more]
 
     def is_plan(self, source: Operand, step: int, item: int) -> bool:
-        """Return whether a use only belongs to a memory plan between two collapsed containers.
+        """Return whether a use in a collapsed container only belongs to a memory plan.
 
         How storage passes from layer to layer is visible in expanded layers.
         """
         if source.step < 0 or item not in self.groups:
             return False
-        if not self._has_layers and self.groups[item] is not RegionKind.CALL:
-            return False
-        made_in = self.item_at[self.same[source.step]]
-        return made_in in self.groups and self.bound.plans_memory(source, step)
+        is_part = self._has_layers or self.groups[item] is RegionKind.CALL
+        return is_part and self.bound.plans_memory(source, step)
 
     def _crossing_operands(self) -> Iterator[tuple[OpenRepeat, int, int, bool]]:
         """Yield the operands through which copies of expanded repeats use values from outside.

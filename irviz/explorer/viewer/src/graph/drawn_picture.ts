@@ -121,7 +121,7 @@ export function readPicture(text: string): DrawnPicture {
   }
   const signs = [...svg.querySelectorAll<SVGElement>("[data-toggle]")];
   const toggles = svg.querySelectorAll<SVGGraphicsElement>(".toggle");
-  const titles = [...svg.querySelectorAll<SVGTextElement>(".title > text")];
+  const titles = [...svg.querySelectorAll<SVGGElement>(".title")];
   const frames = [...svg.querySelectorAll<SVGRectElement>(".block > rect")]; // of the titles
   let factor = 1;
   const enlarge = (next: number) => {
@@ -138,7 +138,8 @@ export function readPicture(text: string): DrawnPicture {
     };
     for (const one of toggles) set(one, placed(one.querySelector(".sign") ?? one), 0.5, next);
     for (const [at, one] of titles.entries()) {
-      const [box, frame] = [placed(one), placed(frames[at] ?? one)];
+      const background = one.querySelector<SVGRectElement>("rect") ?? one;
+      const [box, frame] = [placed(background), placed(frames[at] ?? one)];
       set(one, box, 0, (frame.x + frame.width - box.x) / box.width);
     }
   };

@@ -72,6 +72,10 @@ export function LoopsPane({ state, loops }: { state: State; loops: Loops }) {
   useSignalEffect(markSelected);
   useSignalEffect(() => {
     const change = state.scene.peek().changes[state.change.value];
+    for (const row of rows()) {
+      const isIn = change?.[sideOf(row)].includes(row.getAttribute("data-node") ?? "");
+      row.classList.toggle("irviz-of-change", isIn ?? false);
+    }
     const side = change?.current.length ? "current" : "reference";
     const [first] = rowsOf(change?.[side][0] ?? "", side);
     first?.scrollIntoView({ block: "center", inline: "nearest" });

@@ -112,7 +112,7 @@ function Breadcrumb({ state }: { state: State }) {
             {state.title.value}
           </li>
         )}
-        {row && (
+        {row && !state.isComparing.value && (
           <li class="irviz-crumb-stage">
             <StageButton
               state={state}

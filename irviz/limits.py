@@ -86,6 +86,8 @@ MIN_NODES = 8
 """The fewest nodes in a first picture, if the function has as many."""
 MAX_INPUTS = 8
 """The most parameters or constants with the same users that are not merged into one node."""
+MOST_SHARED = 3
+"""The most users of a weight that is one node; a weight with more is a line in each of them."""
 MAX_CHILDREN = 120
 """The most children of a container; longer sequences are divided into parts."""
 PART_CHILDREN = 40

@@ -256,6 +256,26 @@ def test_where_both_stages_have_buffers_each_call_is_one_node_with_its_own():
     assert ("main", "no edge", source, shared[1]) in half
 
 
+def test_a_weight_that_many_calls_share_is_a_line_in_each_on_both_sides():
+    class Model(nn.Module):
+        def __init__(self):
+            self.norms = nn.ModuleList([nn.LayerNorm(8) for _ in range(3)])
+
+        def forward(self, x):
+            for step in (nn.op.relu, nn.op.silu, nn.op.gelu, nn.op.tanh):
+                x = step(self.norms[0](x))
+            return self.norms[2](self.norms[1](x))
+
+    spec = {"forward": {"x": nn.spec.Tensor((2, 8), "float32")}}
+    module, _ = Model().export_tvm(spec)
+    (function,) = irviz.diff(module, relax.transform.LegalizeOps()(module)).functions[:1]
+    for side in place_diff(function, expansion=Expansion(every=True)).sides.sides:
+        norms = [node for node in side.graph.nodes if "layer_norm" in node.callee]
+        lines = [[leaf.name for leaf in norm.weights] for norm in norms]
+        assert lines == [[f"norms.{at}.weight", f"norms.{at}.bias"] for at in (0, 0, 0, 0, 1, 2)]
+        assert [len(side.graph.entering[norm.id]) for norm in norms] == 6 * [1]
+
+
 def test_many_calls_that_became_several_are_compared_as_closed_groups():
     chance = random.Random(1)
     for count, is_open in ((8, True), (45, False)):

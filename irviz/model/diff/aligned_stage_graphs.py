@@ -172,6 +172,7 @@ class _Side:
         places_of = ((node.id, self._shown(node.id)) for node in self.stage.nodes)
         shown = {one: place for one, place in places_of if place is not None}
         held = grouped((shown[one.id], one) for one in self.stage.nodes if one.id in shown)
+        self._share(held, shown)
         nodes: list[Node] = []
         places: dict[NodeId, NodeId] = {}
         frames = {one: region for region, one in self.filled.items() if one in held}
@@ -206,6 +207,17 @@ class _Side:
         )
         graph = with_group_titles(graph)
         return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
+
+    def _share(
+        self, held: Mapping[NodeId, list[Node]], shown: Mapping[NodeId, NodeId]
+    ) -> None:
+        """Add the weights that many calls share to each of these calls."""
+        for leaf in self.visible.shared:
+            weight = self.own.get(leaf)
+            for use in self.stage.leaving.get(weight, ()) if weight else ():
+                user = shown[use.target]
+                if user in self.stage.index and self.stage[weight] not in held[user]:
+                    held[user].append(self.stage[weight])
 
     def _own(
         self, node_id: NodeId, held: Mapping[NodeId, Sequence[Node]], region: int | None
@@ -282,7 +294,7 @@ class _Side:
                 if one not in where:
                     where[one] = self.visible.where(one)
             start, end = where[along.source], where[along.target]
-            if start is None or end is None:
+            if start is None or end is None or along.source in self.visible.shared:
                 continue
             is_group = end not in self.union.graph.index
             at = numbers.get((start, end, () if is_group else along.position), [])

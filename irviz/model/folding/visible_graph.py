@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irviz.gc_pause import gc_paused
-from irviz.limits import MAX_INPUTS, MOST_NODES
+from irviz.limits import MAX_INPUTS, MOST_NODES, MOST_SHARED
 from irviz.model.folding.expansion import Expansion, container_paths, expanded_containers
 from irviz.model.folding.group_tree import (
     Container,
@@ -44,6 +44,8 @@ class VisibleGraph:
             the shown copy.
         places: The drawn node for each of these steps, and for parameters and constants.
         repeats: The expanded repeats, the outer ones first.
+        shared: The weights that have no edges, as each of their users has a line for them; the
+            place of each is one of these users.
     """
 
     graph: Graph
@@ -51,6 +53,7 @@ class VisibleGraph:
     same: Sequence[int]
     places: Mapping[int | NodeId, NodeId]
     repeats: Sequence[OpenRepeat]
+    shared: Collection[NodeId] = ()
 
     def where(self, node_id: NodeId) -> NodeId | None:
         """Return the drawn node that shows or contains a node of the whole graph.
@@ -133,6 +136,7 @@ def visible_graph(
         start = places[scene.same[source.step] if source.step >= 0 else source.node]
         end = scene.items[item].id
         is_inside = (item in scene.groups or source.step < 0) and start == end and not is_carried
+        is_inside |= source.node in leaves.shared
         if not is_inside and not scene.is_plan(source, step, item):
             position = () if item in scene.groups else source.position
             ends = (start, end, position, is_carried)
@@ -148,7 +152,7 @@ def visible_graph(
     drawn.sort(key=lambda edge: (order[edge.target], edge.position, order[edge.source]))
     whole = scene.bound.graph
     graph = replace(whole, nodes=nodes, edges=tuple(drawn), regions=tuple(scene.frames), outputs=())
-    found = VisibleGraph(graph, tree, scene.same, places, scene.repeats)
+    found = VisibleGraph(graph, tree, scene.same, places, scene.repeats, leaves.shared)
     outputs = [place for one in whole.outputs if (place := found.where(one)) is not None]
     is_whole = len(nodes) == len(whole.nodes)
     graph = replace(graph, outputs=tuple(outputs if is_whole else dict.fromkeys(outputs)))
@@ -418,6 +422,7 @@ class LeafPlacement:
         nodes: The drawn inputs, by their first input.
         held: The inputs inside each collapsed container, and the weights that are lines in a call.
         weights: The number of elements in the parameters of each container.
+        shared: The weights that are lines in several calls.
     """
 
     def __init__(
@@ -434,6 +439,7 @@ class LeafPlacement:
         self.nodes: dict[NodeId, Node] = {}
         self.held: dict[int, list[Node]] = {}
         self.weights: Counter[int] = Counter()
+        self.shared: set[NodeId] = set()
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
         for source, _, item, frame, *_ in uses:
             if source.step < 0:
@@ -462,11 +468,14 @@ class LeafPlacement:
                     if kind is None
                     else self._is_held(node, kind, items[only].region)
                 ):
-                    self.places[node.id] = items[only].id
-                    self.held.setdefault(only, []).append(node)
-                    if self._has_weights:
-                        self.weights[only] += count_elements(node)
+                    self._hold(node, only)
                     continue
+            calls = [one for one in sorted(users_) if one not in self._scene.groups]
+            if self._is_in_each(node, [items[one] for one in calls]):
+                self.shared.add(node.id)
+                for one in reversed(calls or [min(users_)]):
+                    self._hold(node, one)
+                continue
             frame = self._innermost([frame for _, frame in used_by])
             if node.kind is NodeKind.PARAM:
                 frame = None if self._is_input(node) else self._outside(frame, node)
@@ -477,6 +486,18 @@ class LeafPlacement:
                 frame = self._frame_of(owner) if owner else None
             found.setdefault((frame, users_), []).append(node._replace(region=frame))
         return found
+
+    def _hold(self, leaf: Node, item: int) -> None:
+        self.places[leaf.id] = self._scene.items[item].id
+        self.held.setdefault(item, []).append(leaf)
+        if self._has_weights:
+            self.weights[item] += count_elements(leaf)
+
+    def _is_in_each(self, leaf: Node, calls: Sequence[Node]) -> bool:
+        """Return whether a weight with these users outside of groups is a line in each of them."""
+        uses = self._scene.bound.graph.leaving.get(leaf.id, ())
+        is_shared = len({use.target for use in uses}) > MOST_SHARED
+        return is_shared and self._is_weight(leaf) and all(self._is_line(leaf, one) for one in calls)
 
     def _is_held(self, leaf: Node, kind: RegionKind, frame: int | None) -> bool:
         """Return whether a leaf that only a collapsed container uses is part of it.
@@ -495,9 +516,11 @@ class LeafPlacement:
 
         It is if it is a weight, and neither it nor a called function is expanded.
         """
-        is_weight = bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
         is_separate = leaf.id in self._scene.separate or user.id in self._scene.separate
-        return is_weight and user.is_call_or_operator and not is_separate
+        return self._is_weight(leaf) and user.is_call_or_operator and not is_separate
+
+    def _is_weight(self, leaf: Node) -> bool:
+        return bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
 
     def _is_input(self, leaf: Node) -> bool:
         """Return whether a leaf is an input of a model, if inputs can be told from weights."""

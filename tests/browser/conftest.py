@@ -82,6 +82,17 @@ def pooled(x):
     x = relax.op.nn.adaptive_avg_pool1d(relax.op.expand_dims(x, 0), 8)  # a long name
     return relax.op.squeeze(x, 0)
 
+def many_softmax(count):
+    # of other shapes each, which become as many PrimFuncs
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x_{n}", R.Tensor((n + 2, 8, 4), "float32")) for n in range(count)]
+    with builder.function("main", params):
+        with builder.dataflow():
+            found = [builder.emit(relax.op.nn.softmax(one)) for one in params]
+            out = builder.emit_output(relax.Tuple(found))
+        builder.emit_func_output(out)
+    return builder.get()
+
 OPERATORS = (relax.op.tanh, relax.op.exp, relax.op.nn.relu, relax.op.sigmoid, relax.op.nn.gelu)
 
 def chain(count, steps=OPERATORS):

@@ -218,6 +218,30 @@ def test_lines_that_are_indented_otherwise_stand_beside_each_other(offline: Any)
     assert wrapped, "no line is wrapped otherwise than its other"
 
 
+FAR = "softmax30"
+"""A function far below what is first seen of a text."""
+LINES_OF_IT = """name => [...document.querySelectorAll('.irviz-script .cm-editor')].map(one =>
+    [...one.querySelectorAll('.cm-line')].filter(line => line.textContent.includes(`def ${name}(`))
+        .map(line => line.getBoundingClientRect().top
+            - one.closest('.irviz-script-body').getBoundingClientRect().top)[0] ?? -1)"""
+
+
+def test_a_function_far_below_is_in_sight_in_both_texts_and_at_one_height(lab: Any) -> None:
+    passes = "'LegalizeOps', 'LowerInitBlock', 'ConvertBlocksToOpaque', 'LowerOpaqueBlock'"
+    viewer = lab.show(f"made_by(irviz.Session(many_softmax(40)), {passes})")
+    viewer.root.get_by_role("navigation", name="Functions").get_by_text(FAR, exact=True).click()
+    loops = viewer.root.get_by_role("application", name=f"loops of {FAR}")
+    loops.press("d")
+    for layout in ("Text", "Split"):
+        viewer.button(layout, exact=True).click()
+        expect(viewer.script.locator(".cm-editor")).to_have_count(2)
+        body = viewer.script.locator(".irviz-script-body").bounding_box()
+        lab.page.wait_for_timeout(1000)  # nothing says when all heights are known
+        mine, theirs = lab.page.evaluate(LINES_OF_IT, FAR)
+        assert abs(mine - theirs) <= 2
+        assert 0 <= mine < body["height"]
+
+
 MEETING = """picture => {
     const box = one => one.getBoundingClientRect();
     const all = what => [...picture.querySelectorAll(`svg.irviz:not(.irviz-marks) ${what}`)];

@@ -183,7 +183,11 @@ def test_a_branch_is_joined_to_the_stage_that_it_was_made_from(offline: Any) -> 
     guides = viewer.stages.locator(".irviz-guides")
     assert guides.nth(0).locator("i").count() == 0
     for place in (1, 2):
-        assert re.search("branch|end", guides.nth(place).inner_html())
+        line = guides.nth(place).locator("i").last
+        assert re.search("branch|end", line.get_attribute("class") or "")
+        for part, side in (("::before", "Left"), ("::after", "Top")):
+            width = f"one => getComputedStyle(one, '{part}').border{side}Width"
+            assert line.evaluate(width) == "1px"
         expect(viewer.stages.nth(place)).to_have_attribute("title", re.compile("from stage 0"))
 
 

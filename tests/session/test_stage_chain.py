@@ -31,6 +31,7 @@ from irviz.session.stable_layout import (
 from irviz.transforms.stage import Stage
 from irviz.view.graph.graph_figure import place_graph
 from irviz.view.graph.nodes_and_edges import SceneGeometry
+from irviz.view.svg_primitives import Rect, Size
 from tests.constructs.drawing import random_modules
 from tests.diff_by_values import random_operators
 from tests.placed_sides import scene_problems
@@ -106,6 +107,8 @@ def test_a_parameter_that_becomes_a_constant_stays_in_its_place() -> None:
     ]
     assert inputs[0] == [pytest.approx(centre) for centre in inputs[1]]
     assert len(inputs[0]) == 5
+    (block,) = scene(before).frames.values()  # which has no parameter
+    assert not any(block.rect.contains(Rect.around(one, Size(1, 1))) for one in inputs[0])
 
 
 def test_a_repeated_layer_stays_folded_and_in_its_place(modules: Any) -> None:

@@ -176,7 +176,10 @@ class _Writer:
         self.ids[one] = name
         looks = tuple((at, each.kind, each.structure) for at, each in one.at.items())
         structure = hash((looks, one.is_changed))
-        self.nodes.append(one.node._replace(id=name, region=region, structure=structure))
+        node = one.node._replace(id=name, region=region, structure=structure)
+        if any(each.kind is NodeKind.PARAM for each in one.at.values()):
+            node = node._replace(kind=NodeKind.PARAM)  # also bound: no block has a parameter
+        self.nodes.append(node)
 
     def _add_region(self, region: Region) -> int:
         self.regions.append(region)

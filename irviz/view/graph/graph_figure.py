@@ -45,7 +45,7 @@ from irviz.view.theme import Theme, get_theme
 
 
 MARGIN = 16.0
-_DIMMED_OPACITY = "0.45"
+_DIMMED_OPACITY = "0.62"
 _FORK_RADIUS = 2.2
 
 
@@ -76,7 +76,7 @@ def draw_scene(
         group = draw_edge(picture, edge, graph[edge.source], route, colours, is_dashed=is_removed)
         for x, y in forks.get(number, ()):
             add(group, "circle", "fork", cx=x, cy=y, r=_FORK_RADIUS, fill=colours.line)
-        _dim(group, is_pale=change == "")
+        _dim(group, theme, is_pale=change == "")
     _draw_nodes(picture, graph, scene, theme, overlay, pale, beside)
     for index in scene.frames:  # above the edges that cross the titles
         group = add(picture, "g", "title")
@@ -107,13 +107,13 @@ def _draw_nodes(
         if node.id in scene.used:
             outlet = scene.outlet(node.id)
             value = draw_value_label(picture, node, outlet, theme, scene.outward)
-            _dim(value, is_pale=node.id in pale)
+            _dim(value, theme, is_pale=node.id in pale)
         rect, mark = scene.shapes[node.id], overlay.marks.get(node.id) if overlay else None
         group = draw_node(picture, node, rect, theme, overlay, beside.get(node.id, 0.0))
-        _dim(group, is_pale=node.id in pale)
         if node.id in effects:
             inside = rect._replace(right=rect.right - bar_width(node))
             draw_effect_number(group, effects[node.id], inside, theme)
+        _dim(group, theme, is_pale=node.id in pale)
         if mark and mark.is_flagged:
             draw_flag(group, scene.flag(node.id), theme, is_first=mark.is_first)
 
@@ -135,10 +135,13 @@ def _draw_signs(
             draw_toggle(group, region, scene.toggles[region], theme, is_open=True)
 
 
-def _dim(group: ElementTree.Element, *, is_pale: bool) -> None:
+def _dim(group: ElementTree.Element, theme: Theme, *, is_pale: bool) -> None:
+    """Draw a part pale, with a contrast of at least 4.5 to 1 for its texts."""
     if is_pale:
         group.set("class", f"{group.get('class')} dimmed")
         group.set("opacity", _DIMMED_OPACITY)
+        for quiet in group.iterfind(f".//*[@fill='{theme.quiet_text}']"):
+            quiet.set("fill", theme.text)
 
 
 # --- label placement ---------------------------------------------------------------------------
@@ -375,7 +378,7 @@ def draw_placed(
         labels = scene.labels(overlay)
         for node_id, position in place_labels(labels, -scene.outward, area).items():
             drawn = draw_label(picture, node_id, labels[node_id][0], position, colours)
-            _dim(drawn, is_pale=node_id in dimmed)
+            _dim(drawn, colours, is_pale=node_id in dimmed)
         draw_overlay_legend(picture, overlay, (0, below), colours)
     if openable is not None:
         _draw_signs(picture, graph, scene, colours, openable)

@@ -211,14 +211,17 @@ function useViewer(state: State, ref: { readonly current: HTMLDivElement | null 
   }, []);
 }
 
+const DOUBLE_CLICK = 300; // milliseconds, in which what was clicked on stays where it is
+
 /** Open the drawer when a node is selected, until the reader closes it: then it is their choice.
  * Over two graphs it would hide one of them: there it is opened only when it is asked for. */
 function openAtSelection(state: State): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
   let isWanted = true;
   let wasOpen = false;
   let wasComparing = false;
   let before = state.selection.peek().node;
-  return effect(() => {
+  const stop = effect(() => {
     const isOpen = state.isInspectorOpen.value;
     const { node } = state.selection.value;
     const isNew = node !== "" && node !== before;
@@ -234,8 +237,16 @@ function openAtSelection(state: State): () => void {
     }
     if (wasOpen !== isOpen) isWanted = isOpen;
     wasOpen = isOpen;
-    if (isNew && isWanted && !isComparing) state.isInspectorOpen.value = true;
+    if (!isNew || !isWanted || isComparing) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      state.isInspectorOpen.value = true;
+    }, DOUBLE_CLICK);
   });
+  return () => {
+    stop();
+    clearTimeout(timer);
+  };
 }
 
 function App({ state }: { state: State }) {

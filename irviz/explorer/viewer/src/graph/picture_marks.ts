@@ -76,18 +76,18 @@ export function createMarks(picture: DrawnPicture): Marks {
     for (const id of ids) joined.delete(id);
     return joined;
   };
-  const outline = (ids: readonly string[], to: SVGGElement, name: string) => {
-    for (const id of ids) {
-      const node = picture.nodes.get(id);
-      const shape = node && shapeOf(node);
-      if (!node || !shape) continue;
-      const made = copy(shape, to);
-      made.setAttribute("class", name);
-      // the shape's own attributes would win over nothing, but are not wanted
-      for (const one of ["fill", "stroke", "stroke-width", "stroke-dasharray"]) {
-        made.removeAttribute(one);
-      }
+  const outlineOne = (part: SVGGElement | undefined, to: SVGGElement, name: string) => {
+    const shape = part && shapeOf(part);
+    if (!shape) return;
+    const made = copy(shape, to);
+    made.setAttribute("class", name);
+    // the shape's own attributes would win over nothing, but are not wanted
+    for (const one of ["fill", "stroke", "stroke-width", "stroke-dasharray"]) {
+      made.removeAttribute(one);
     }
+  };
+  const outline = (ids: readonly string[], to: SVGGElement, name: string) => {
+    for (const id of ids) outlineOne(picture.nodes.get(id), to, name);
   };
   return {
     svg,
@@ -111,8 +111,10 @@ export function createMarks(picture: DrawnPicture): Marks {
           outline([id], selected, "irviz-halo");
           continue;
         }
-        outline([id], line, "irviz-tint"); // a frame would cut through the text
-        for (const part of picture.parts.get(id) ?? []) copy(part, line);
+        for (const part of picture.parts.get(id) ?? []) {
+          outlineOne(part, line, "irviz-tint"); // a frame would cut through the text
+          copy(part, line);
+        }
       }
     },
     follow(edge) {

@@ -9,7 +9,7 @@ export interface Range {
 }
 
 export const RANGES = {
-  rail: { least: 160, most: 480, usual: 300 },
+  rail: { least: 160, most: 480, usual: 280 },
   inspector: { least: 280, most: 520, usual: 360 },
   script: { least: 96, most: 900, usual: 236 },
   height: { least: 320, most: 1600, usual: 560 },

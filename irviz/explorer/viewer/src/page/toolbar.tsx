@@ -401,9 +401,30 @@ function Tools({ state }: { state: State }) {
   );
 }
 
+/** The logo and the name, as on the start page. */
+function Name() {
+  return (
+    <span class="irviz-name irviz-from-medium" title="irviz">
+      <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
+        <path
+          d="M8 9v6q0 3 3 3h10q3 0 3-3V9M16 18v6"
+          fill="none"
+          stroke="#78828c"
+          stroke-width="2"
+        />
+        <circle cx="8" cy="7" r="4.5" fill="#3f9142" />
+        <circle cx="24" cy="7" r="4.5" fill="#3f9142" />
+        <rect x="8" y="20" width="16" height="9" rx="2.5" fill="#2f7fd6" />
+      </svg>
+      <b>irviz</b>
+    </span>
+  );
+}
+
 export function Toolbar({ state }: { state: State }) {
   return (
     <div class="irviz-toolbar">
+      <Name />
       <Breadcrumb state={state} />
       <Search state={state} />
       {state.shows("graph") && state.shows("script") && <LayoutChoice state={state} />}

@@ -3,7 +3,7 @@
 // MergeView aligns texts where a stretch that differs begins and ends. Inside of a long one, such as
 // a block whose lines are all indented otherwise, lines would drift apart where one of two is wrapped.
 
-import { getChunks, mergeViewSiblings } from "@codemirror/merge";
+import { getChunks, type MergeView, mergeViewSiblings } from "@codemirror/merge";
 import { type Extension, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 
@@ -46,6 +46,23 @@ const gaps = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
+/** Empty widgets where lines are equal again, which is where MergeView adds and removes spacers.
+ *
+ * Such a line has a height of its own. Without, CodeMirror estimates the lines around a spacer anew
+ * where they were never in sight, and texts that MergeView has just aligned are apart again. */
+const setEnds = StateEffect.define<readonly number[]>();
+const ends = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (known, { effects }) =>
+    effects.reduce(
+      (now, one) => (one.is(setEnds) ? Decoration.set(one.value.map(emptyAt)) : now),
+      known,
+    ),
+  provide: (field) => EditorView.decorations.from(field),
+});
+const emptyAt = (position: number) =>
+  Decoration.widget({ widget: new Gap(0), block: true, side: -2 }).range(position);
+
 /** Return what both editors of a MergeView need for their pairs of lines to be aligned. */
 export function aligned(pairs: readonly LinePair[]): Extension {
   let isWaiting = false;
@@ -55,12 +72,35 @@ export function aligned(pairs: readonly LinePair[]): Extension {
   };
   return [
     gaps,
+    ends,
     EditorView.updateListener.of(({ view, heightChanged, viewportChanged }) => {
       if (isWaiting || !(heightChanged || viewportChanged)) return;
       isWaiting = true;
       requestAnimationFrame(() => align(view));
     }),
   ];
+}
+
+/** Keep the lines after all that differs apart from the others, which are estimated. */
+export function keepApart({ a, b, chunks }: MergeView): void {
+  const positions = (view: EditorView, found: readonly number[]) =>
+    [...new Set(found)].filter((one) => one <= view.state.doc.length);
+  a.dispatch({
+    effects: setEnds.of(
+      positions(
+        a,
+        chunks.map((one) => one.toA),
+      ),
+    ),
+  });
+  b.dispatch({
+    effects: setEnds.of(
+      positions(
+        b,
+        chunks.map((one) => one.toB),
+      ),
+    ),
+  });
 }
 
 /** Align the pairs of lines that are in sight; those inside of one stretch that differs matter. */

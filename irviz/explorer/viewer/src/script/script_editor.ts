@@ -21,7 +21,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import type { Side } from "../schema";
-import { aligned } from "./aligned_lines";
+import { aligned, keepApart } from "./aligned_lines";
 import { type BlameActions, blameGutter } from "./blame_gutter";
 import { lineDiff } from "./line_diff";
 import { colours, folding, foldOthers } from "./script_language";
@@ -96,6 +96,7 @@ export function openEditor(
     const own = aligned(pairs);
     for (const one of [before, after]) one.extensions.push(own);
     const merge = new MergeView({ a: before, b: after, parent, ...how });
+    keepApart(merge);
     const texts = {
       current: { index: current, view: merge.b },
       reference: { index: reference, view: merge.a },
@@ -223,6 +224,9 @@ function extensions(
   }
 }
 
+const SETTLING = 12; // frames in which lines above may get other heights as they are drawn
+const settling = new WeakMap<HTMLElement, AbortController>(); // by what scrolls
+
 /** Scroll to a line, which is opened if it is folded; a line that is seen stays where it is. */
 export function showLine(
   { texts, scroller }: ScriptEditor,
@@ -240,6 +244,36 @@ export function showLine(
   const isSeen = top >= 0 && top + block.height <= frame.height;
   if (isSeen && y === "center") return;
   view.dispatch({ effects: EditorView.scrollIntoView(position, { y, yMargin: 4 }) });
+  keepInSight(view, scroller, position, y);
+}
+
+/** Scroll again where spacers between compared texts move a line away, until the reader scrolls. */
+function keepInSight(
+  view: EditorView,
+  scroller: HTMLElement,
+  position: number,
+  y: "center" | "start",
+): void {
+  const done = new AbortController();
+  const stop = () => done.abort();
+  settling.get(scroller)?.abort();
+  settling.set(scroller, done);
+  for (const event of ["wheel", "pointerdown", "keydown"]) {
+    scroller.addEventListener(event, stop, { signal: done.signal, passive: true });
+  }
+  let left = SETTLING;
+  let before = view.lineBlockAt(position).top;
+  const look = () => {
+    if (done.signal.aborted || !view.dom.isConnected || !left) return stop();
+    left -= 1;
+    const { top } = view.lineBlockAt(position);
+    if (Math.abs(top - before) > 1) {
+      before = top;
+      view.dispatch({ effects: EditorView.scrollIntoView(position, { y, yMargin: 4 }) });
+    }
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
 }
 
 /** Open what hides a place: folded code, or lines that do not differ. */

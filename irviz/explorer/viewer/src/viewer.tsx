@@ -240,7 +240,7 @@ function openAtSelection(state: State): () => void {
     if (!isNew || !isWanted || isComparing) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
-      state.isInspectorOpen.value = true;
+      if (!state.isComparing.peek()) state.isInspectorOpen.value = true;
     }, DOUBLE_CLICK);
   });
   return () => {

@@ -52,7 +52,8 @@ export function GraphPane({ state }: { state: State }) {
       state.zoom.value = null;
     };
   }, [state, views]);
-  useSignalEffect(() => showChange(state, views));
+  // at once, and not after the next frame: a key that fits the picture may come before it
+  useEffect(() => effect(() => showChange(state, views)), [state, views]);
   useSignalEffect(() => {
     views.current.size.value; // a pane that becomes smaller shows less
     requestAnimationFrame(() => {

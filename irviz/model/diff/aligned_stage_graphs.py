@@ -212,9 +212,8 @@ class _Side:
         self, held: Mapping[NodeId, list[Node]], shown: Mapping[NodeId, NodeId]
     ) -> None:
         """Add the weights that many calls share to each of these calls."""
-        for leaf in self.visible.shared:
-            weight = self.own.get(leaf)
-            for use in self.stage.leaving.get(weight, ()) if weight else ():
+        for weight in (self.own[leaf] for leaf in self.visible.shared if leaf in self.own):
+            for use in self.stage.leaving.get(weight, ()):
                 user = shown[use.target]
                 if user in self.stage.index and self.stage[weight] not in held[user]:
                     held[user].append(self.stage[weight])

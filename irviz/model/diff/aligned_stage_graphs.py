@@ -208,9 +208,7 @@ class _Side:
         graph = with_group_titles(graph)
         return SideGraph(graph, places, frames, routes, list(outputs.values()), shown)
 
-    def _share(
-        self, held: Mapping[NodeId, list[Node]], shown: Mapping[NodeId, NodeId]
-    ) -> None:
+    def _share(self, held: Mapping[NodeId, list[Node]], shown: Mapping[NodeId, NodeId]) -> None:
         """Add the weights that many calls share to each of these calls."""
         for weight in (self.own[leaf] for leaf in self.visible.shared if leaf in self.own):
             for use in self.stage.leaving.get(weight, ()):
@@ -223,7 +221,8 @@ class _Side:
     ) -> Node:
         """Return a node of this stage in a region, with what is drawn as part of it."""
         parts = [one for one in held[node_id] if one.id != node_id]
-        weights = (one for one in parts if one.is_input)
+        weights = [one for one in parts if one.is_input]
+        weights.sort(key=lambda one: self.stage.index[one.id])
         items = (
             one
             for one in parts

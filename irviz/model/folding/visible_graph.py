@@ -439,7 +439,7 @@ class LeafPlacement:
         self.nodes: dict[NodeId, Node] = {}
         self.held: dict[int, list[Node]] = {}
         self.weights: Counter[int] = Counter()
-        self.shared: set[NodeId] = set()
+        self.shared: dict[NodeId, None] = {}  # in the order of the text
         users: dict[NodeId, set[tuple[int, int | None]]] = {}
         for source, _, item, frame, *_ in uses:
             if source.step < 0:
@@ -451,7 +451,7 @@ class LeafPlacement:
         self, users: Mapping[NodeId, set[tuple[int, int | None]]]
     ) -> dict[tuple[int | None, frozenset[int]], list[Node]]:
         """Return the inputs that are drawn, by their region and their users."""
-        graph, items = self._scene.bound.graph, self._scene.items
+        graph = self._scene.bound.graph
         found: dict[tuple[int | None, frozenset[int]], list[Node]] = {}
         for node in graph.nodes:
             if node.id in self._scene.bound.at:
@@ -460,21 +460,10 @@ class LeafPlacement:
             if not used_by and (node.id in graph.leaving or self._is_left_out(node)):
                 continue  # used by copies that are not shown, or by nothing
             users_ = frozenset(item for item, _ in used_by)
-            only = min(users_) if len(users_) == 1 else None
-            if only is not None and used_by == {(only, items[only].region)}:
-                kind = self._scene.groups.get(only)
-                if (
-                    self._is_line(node, items[only])
-                    if kind is None
-                    else self._is_held(node, kind, items[only].region)
-                ):
-                    self._hold(node, only)
-                    continue
-            calls = [one for one in sorted(users_) if one not in self._scene.groups]
-            if self._is_in_each(node, [items[one] for one in calls]):
-                self.shared.add(node.id)
-                for one in reversed(calls or [min(users_)]):
-                    self._hold(node, one)
+            if holders := self._holders(node, used_by):
+                self._hold(node, holders)
+                if len(users_) > 1:
+                    self.shared[node.id] = None
                 continue
             frame = self._innermost([frame for _, frame in used_by])
             if node.kind is NodeKind.PARAM:
@@ -487,17 +476,26 @@ class LeafPlacement:
             found.setdefault((frame, users_), []).append(node._replace(region=frame))
         return found
 
-    def _hold(self, leaf: Node, item: int) -> None:
-        self.places[leaf.id] = self._scene.items[item].id
-        self.held.setdefault(item, []).append(leaf)
-        if self._has_weights:
-            self.weights[item] += count_elements(leaf)
-
-    def _is_in_each(self, leaf: Node, calls: Sequence[Node]) -> bool:
-        """Return whether a weight with these users outside of groups is a line in each of them."""
+    def _holders(self, leaf: Node, used_by: Collection[tuple[int, int | None]]) -> Sequence[int]:
+        """Return the items that a leaf is part of: its only user, or each of many calls."""
+        items, groups = self._scene.items, self._scene.groups
+        users = sorted({item for item, _ in used_by})
+        if len(users) == 1 and all(frame == items[users[0]].region for _, frame in used_by):
+            kind, only = groups.get(users[0]), items[users[0]]
+            if self._is_held(leaf, kind, only.region) if kind else self._is_line(leaf, only):
+                return users
         uses = self._scene.bound.graph.leaving.get(leaf.id, ())
-        is_shared = len({use.target for use in uses}) > MOST_SHARED
-        return is_shared and self._is_weight(leaf) and all(self._is_line(leaf, one) for one in calls)
+        if len({use.target for use in uses}) <= MOST_SHARED or not self._may_be_line(leaf):
+            return ()
+        calls = [one for one in users if one not in groups]
+        return (calls or users[:1]) if all(self._is_line(leaf, items[one]) for one in calls) else ()
+
+    def _hold(self, leaf: Node, holders: Sequence[int]) -> None:
+        self.places[leaf.id] = self._scene.items[holders[0]].id
+        for item in holders:
+            self.held.setdefault(item, []).append(leaf)
+            if self._has_weights:
+                self.weights[item] += count_elements(leaf)
 
     def _is_held(self, leaf: Node, kind: RegionKind, frame: int | None) -> bool:
         """Return whether a leaf that only a collapsed container uses is part of it.
@@ -516,11 +514,12 @@ class LeafPlacement:
 
         It is if it is a weight, and neither it nor a called function is expanded.
         """
-        is_separate = leaf.id in self._scene.separate or user.id in self._scene.separate
-        return self._is_weight(leaf) and user.is_call_or_operator and not is_separate
+        is_expanded = user.id in self._scene.separate
+        return self._may_be_line(leaf) and user.is_call_or_operator and not is_expanded
 
-    def _is_weight(self, leaf: Node) -> bool:
-        return bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
+    def _may_be_line(self, leaf: Node) -> bool:
+        is_weight = bool(leaf.layers) if leaf.kind is NodeKind.PARAM else self._has_weights
+        return is_weight and leaf.id not in self._scene.separate
 
     def _is_input(self, leaf: Node) -> bool:
         """Return whether a leaf is an input of a model, if inputs can be told from weights."""

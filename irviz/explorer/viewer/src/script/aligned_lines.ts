@@ -48,8 +48,8 @@ const gaps = StateField.define<DecorationSet>({
 
 /** Empty widgets where lines are equal again, which is where MergeView adds and removes spacers.
  *
- * Such a line has a height of its own. Without, CodeMirror estimates the lines around a spacer anew
- * where they were never in sight, and texts that MergeView has just aligned are apart again. */
+ * They give these lines heights of their own. Without them, each spacer that is added far from what
+ * was in sight makes CodeMirror estimate the lines around it anew, and the texts drift apart. */
 const setEnds = StateEffect.define<readonly number[]>();
 const ends = StateField.define<DecorationSet>({
   create: () => Decoration.none,
@@ -83,24 +83,13 @@ export function aligned(pairs: readonly LinePair[]): Extension {
 
 /** Keep the lines after all that differs apart from the others, which are estimated. */
 export function keepApart({ a, b, chunks }: MergeView): void {
-  const positions = (view: EditorView, found: readonly number[]) =>
-    [...new Set(found)].filter((one) => one <= view.state.doc.length);
-  a.dispatch({
-    effects: setEnds.of(
-      positions(
-        a,
-        chunks.map((one) => one.toA),
-      ),
-    ),
-  });
-  b.dispatch({
-    effects: setEnds.of(
-      positions(
-        b,
-        chunks.map((one) => one.toB),
-      ),
-    ),
-  });
+  const keep = (view: EditorView, found: readonly number[]) => {
+    const positions = [...new Set(found)].filter((one) => one <= view.state.doc.length);
+    view.dispatch({ effects: setEnds.of(positions) });
+  };
+  const [ofA, ofB] = [chunks.map(({ toA }) => toA), chunks.map(({ toB }) => toB)];
+  keep(a, ofA);
+  keep(b, ofB);
 }
 
 /** Align the pairs of lines that are in sight; those inside of one stretch that differs matter. */

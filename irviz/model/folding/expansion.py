@@ -107,7 +107,7 @@ class _LevelOpener:
                 inner = [one for around in level for one in around.parts]
                 fused = [one for one in inner if one.kind is RegionKind.FUSED]
                 if not self._budget.open_all(fused, most):
-                    inner = [one for one in inner if one not in fused]
+                    inner = [one for one in inner if one.kind is not RegionKind.FUSED]
                 level = [one for one in inner if self._budget.open(one, automatic)]
             return
         level, later = self._inside(self._tree.root)

@@ -460,7 +460,7 @@ class LeafPlacement:
             if not used_by and (node.id in graph.leaving or self._is_left_out(node)):
                 continue  # used by copies that are not shown, or by nothing
             users_ = frozenset(item for item, _ in used_by)
-            if holders := self._holders(node, used_by):
+            if holders := self._holders(node, sorted(users_), used_by):
                 self._hold(node, holders)
                 if len(users_) > 1:
                     self.shared[node.id] = None
@@ -476,10 +476,11 @@ class LeafPlacement:
             found.setdefault((frame, users_), []).append(node._replace(region=frame))
         return found
 
-    def _holders(self, leaf: Node, used_by: Collection[tuple[int, int | None]]) -> Sequence[int]:
+    def _holders(
+        self, leaf: Node, users: Sequence[int], used_by: Collection[tuple[int, int | None]]
+    ) -> Sequence[int]:
         """Return the items that a leaf is part of: its only user, or each of many calls."""
         items, groups = self._scene.items, self._scene.groups
-        users = sorted({item for item, _ in used_by})
         if len(users) == 1 and all(frame == items[users[0]].region for _, frame in used_by):
             kind, only = groups.get(users[0]), items[users[0]]
             if self._is_held(leaf, kind, only.region) if kind else self._is_line(leaf, only):

@@ -101,7 +101,7 @@ def test_what_is_told_and_what_is_pale_are_saved_with_the_picture(modules, tmp_p
     text = drawn.save(tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text == drawn.svg
     assert text.count(">8 B</text>") == 2  # beside the node, and in the legend
-    assert 'class="node param dimmed" data-node="x" opacity=' in text
+    assert 'class="node param dimmed" data-node="x" opacity="0.62"' in text
 
 
 def test_themes_differ_in_colours_and_in_nothing_else(modules):

@@ -376,6 +376,37 @@ def test_a_collapsed_layer_tells_what_it_holds_in_each_stage_and_what_became_of_
     assert "one became several" in after
 
 
+def test_steps_between_layers_are_named_by_what_they_compute_in_each_stage():
+    class Block(nn.Module):
+        def __init__(self):
+            self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 8)
+
+        def forward(self, x):
+            return x + self.down(nn.op.relu(self.up(x)))
+
+    class Model(nn.Module):
+        def __init__(self):
+            self.first, self.last = (nn.ModuleList([Block() for _ in range(6)]) for _ in range(2))
+
+        def forward(self, x):
+            for block in self.first:
+                x = block(x)
+            x = nn.op.tanh(nn.op.exp(nn.op.tanh(nn.op.exp(x))))
+            for block in self.last:
+                x = block(x)
+            return x
+
+    spec = {"forward": {"x": nn.spec.Tensor((2, 8), "float32")}}
+    module, _ = Model().export_tvm(spec)
+    diff = irviz.diff(module, relax.transform.LegalizeOps()(module))
+    (function,) = (one for one in diff.functions if one.nodes)
+    titles = [
+        [node.name for node in side.graph.nodes if "tanh" in node.name]
+        for side in place_diff(function).sides.sides
+    ]
+    assert titles == [["exp, tanh"], ["tir_exp, tir_tanh"]]
+
+
 def test_an_edge_that_only_one_stage_has_ends_at_its_node():
     add, multiply, tanh = relax.op.add, relax.op.multiply, lambda value, _: relax.op.tanh(value)
     before = with_weights([add] * 50)

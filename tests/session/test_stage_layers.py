@@ -8,6 +8,7 @@ from tvm import relax
 from tvm.relax.frontend import nn
 
 from irviz.errors import NotFoundError
+from irviz.model.folding.expansion import Expansion
 from irviz.model.graph.graph import INPUT_KINDS, LayerPart, NodeKind
 from irviz.model.graph.layers import layer_name
 from irviz.session.session import Session
@@ -118,8 +119,19 @@ def test_layers_are_repeats_though_storage_rotates_from_one_to_the_next(lowered)
     used = [edge.source for edge in tree.graph.edges if edge.target in ("alloc11", "alloc15")]
     assert used == ["storage2", "storage3"]
     (repeat,) = (one for one in tree.root.inside if one.copies > 1)
-    assert repeat.name == f"blocks.2–{BLOCKS - 2} ×{BLOCKS - 3} · storage rotates"
+    assert repeat.title == f"blocks.2–{BLOCKS - 2} ×{BLOCKS - 3} · storage rotates"
     assert "storage rotates" in lowered.draw().svg
+
+
+def test_in_a_comparison_storage_rotates_only_where_memory_is_planned(lowered):
+    stages = lowered.stage().parent, lowered.stage().id
+    for expansion in (Expansion(), Expansion(every=False)):
+        views = compared_views(lowered.tree, *stages, "forward", ViewState(expansion))
+        names = [
+            [one.name for one in (*view.graph.nodes, *view.graph.regions) if " ×" in one.name]
+            for view in (views.before, views.after)
+        ]
+        assert [["rotates" in name for name in each] for each in names] == [[False], [True]]
 
 
 def test_two_stages_are_compared_by_the_same_layers_without_weights_that_nothing_uses():

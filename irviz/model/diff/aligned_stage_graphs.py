@@ -8,8 +8,15 @@ from dataclasses import dataclass, replace
 from irviz.limits import MOST_NODES
 from irviz.model.diff.union_graph import UnionGraph
 from irviz.model.folding.expansion import Expansion, container_paths
-from irviz.model.folding.group_tree import Container, count_elements, group_facts, with_parameters
-from irviz.model.folding.visible_graph import VisibleGraph, visible_graph
+from irviz.model.folding.group_tree import (
+    STORAGE_ROTATES,
+    Container,
+    count_elements,
+    repeat_remarks,
+    steps_title,
+    with_parameters,
+)
+from irviz.model.folding.visible_graph import VisibleGraph, visible_graph, with_contents
 from irviz.model.graph.graph import (
     INPUT_KINDS,
     Edge,
@@ -238,11 +245,44 @@ class _Side:
         inside = [one for one in nodes if not one.is_input]
         container = self.containers.get(group.id)
         if container and inside:
-            facts = group_facts(inside, container.layer, container.copies)
+            layer = dict(group.attributes).get("layer", "")
+            group = with_contents(group, container, inside, self._results(inside), layer)
             inputs = (one for one in nodes if one.is_input)
             weights = sum(count_elements(one) for one in inputs if one.layers)
-            group = with_parameters(group._replace(attributes=facts), weights)
+            title = self._title(container, inside)
+            group = with_parameters(group._replace(name=title), weights)
         return group._replace(size=len(nodes))
+
+    def _results(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return those of some nodes that are used by others, not only by a memory plan."""
+        ids = {one.id for one in nodes}
+        used = {
+            edge.source
+            for one in nodes
+            for edge in self.stage.leaving.get(one.id, ())
+            if edge.target not in ids and not self._plans_memory(edge)
+        }
+        return [one for one in nodes if one.id in used or one.id in self.stage.outputs]
+
+    def _title(self, container: Container, nodes: Sequence[Node]) -> str:
+        """Return the title of a container that has these nodes of this stage."""
+        bound = self.visible.tree.bound
+        if container.name == steps_title(bound.nodes[container.start : container.stop]):
+            return steps_title(nodes)
+        if not container.remarks:
+            return container.name
+        leaves = self.union.nodes[self.at]
+        copies = grouped(
+            ((bound.at[leaves[one.id]] - container.start) // container.held, one.callee)
+            for one in nodes
+            if one.id in leaves
+        )
+        plans_memory = any(one.callee in STORAGES for one in self.stage.nodes)
+        remarks = repeat_remarks(
+            functions_differ=len(set(map(tuple, copies.values()))) > 1,
+            storage_rotates=STORAGE_ROTATES in container.remarks and plans_memory,
+        )
+        return replace(container, remarks=remarks).title
 
     def _order(self) -> dict[NodeId, int]:
         """Return the order of the nodes; a node that fills a frame comes last in it."""
@@ -324,24 +364,34 @@ class _Side:
         held: Mapping[NodeId, Sequence[Node]],
     ) -> tuple[Region, ...]:
         """Return the regions; those that this stage does not show are no clusters."""
-        used: set[int] = set()
-        dataflow: set[int] = set()
-        for node in nodes:
-            around = {
-                self.stage.regions[one].kind
-                for own in held[node.id]
-                for one in self.stage.regions_around(own.region)
-            }
-            for index in self.drawn.regions_around(node.region):
-                used.add(index)
-                if RegionKind.DATAFLOW_BLOCK in around:
-                    dataflow.add(index)
-        return tuple(
-            region
-            if index in (dataflow if region.kind is RegionKind.DATAFLOW_BLOCK else used)
-            and index not in frames.values()
-            else region._replace(kind=RegionKind.BINDING_BLOCK)
-            for index, region in enumerate(self.drawn.regions)
+        held_by = grouped(
+            (index, own)
+            for node in nodes
+            for index in self.drawn.regions_around(node.region)
+            for own in held[node.id]
+        )
+        found = list(self.drawn.regions)
+        for index, region in enumerate(found):
+            inside = held_by.get(index, [])
+            container = self.containers.get(region.id)
+            if container and container.remarks:
+                title = self._title(container, [one for one in inside if not one.is_input])
+                region = region._replace(name=region.name.replace(container.title, title))
+            if (
+                not inside
+                or index in frames.values()
+                or (region.kind is RegionKind.DATAFLOW_BLOCK and not self._is_dataflow(inside))
+            ):
+                region = region._replace(kind=RegionKind.BINDING_BLOCK)
+            found[index] = region
+        return tuple(found)
+
+    def _is_dataflow(self, nodes: Sequence[Node]) -> bool:
+        """Return whether some nodes of this stage are in a dataflow block."""
+        return any(
+            self.stage.regions[index].kind is RegionKind.DATAFLOW_BLOCK
+            for one in nodes
+            for index in self.stage.regions_around(one.region)
         )
 
 

@@ -28,7 +28,7 @@ class Container:
 
     `children` are containers and steps; the children of a repeat are those of its first copy.
     `owner` is the node whose value a region makes, `region` the index of that region, `layer` the
-    full name of a layer, "" for no layer.
+    full name of a layer, "" for no layer. `remarks` say how the copies of a repeat differ.
     """
 
     id: str
@@ -41,6 +41,12 @@ class Container:
     owner: NodeId | None = None
     region: int | None = None
     layer: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name with the remarks."""
+        return " · ".join((self.name, *self.remarks))
 
     @property
     def held(self) -> int:
@@ -149,7 +155,7 @@ class _Builder:
         if self.layers:
             layer = self.layers[self.bound.at[calls[0].id]]
             self.layers[start:stop] = [layer] * len(steps)
-        name = ", ".join(dict.fromkeys(map(operation_name, calls)))
+        name = steps_title(self.bound.nodes[start:stop])
         return Container(found, RegionKind.CALL, name, start, stop, tuple(steps))
 
     def contents(self, units: Sequence[Unit]) -> tuple[Container | int, ...]:
@@ -263,8 +269,7 @@ class _Builder:
         """Return a container of consecutive steps, named by what they compute."""
         start, stop = _start(units[0]), _stop(units[-1])
         found = self._id(prefix, start)
-        names = dict.fromkeys(map(operation_name, computing(self.bound.nodes[start:stop])))
-        name = ", ".join(names) if len(names) <= _MAX_NAMES else f"{stop - start} operators"
+        name = steps_title(self.bound.nodes[start:stop])
         return Container(found, RegionKind.PART, name, start, stop, self._divided(units))
 
     def _with_chains(self, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
@@ -311,23 +316,26 @@ class _Builder:
         """Return the container of a repeat; a copy that is one layer shows the layer's contents."""
         start, stop = _start(units[0]), _stop(units[-1])
         named = [unit for unit in units if isinstance(unit, Container) and unit.layer]
-        rotates = self.bound.has_rotation(start, (stop - start) // copies, copies)
-        note = f" · {STORAGE_ROTATES}" if rotates else ""
         codes = [self._code(unit)[0] for unit in units]
-        if codes[period:] != codes[:-period]:
-            note = f" · functions differ{note}"
+        remarks = repeat_remarks(
+            functions_differ=codes[period:] != codes[:-period],
+            storage_rotates=self.bound.has_rotation(start, (stop - start) // copies, copies),
+        )
         name, full = layer_titles(named, copies)
+        kind = RegionKind.REPEAT
         if period == 1 and len(named) == copies and all(one.copies == 1 for one in named):
-            kind, found = RegionKind.REPEAT, self._id(f"repeat{copies}:{named[0].layer}")
+            found = self._id(f"repeat{copies}:{named[0].layer}")
             inner = named[0].children
-            return Container(found, kind, name + note, start, stop, inner, copies, layer=full)
+            return Container(
+                found, kind, name, start, stop, inner, copies, layer=full, remarks=remarks
+            )
         found = self._id(f"repeat{copies}", start)
         if len(named) != copies:
             name = f"{named[0].name} … {named[-1].name} ×{copies}" if named else f"×{copies}"
         inner = self._folded(units[:period])
         if not named:
             inner = self._with_chains(inner)
-        return Container(found, RegionKind.REPEAT, name + note, start, stop, inner, copies)
+        return Container(found, kind, name, start, stop, inner, copies, remarks=remarks)
 
     def _divided(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """Divide a long sequence into parts where few values cross."""
@@ -522,7 +530,16 @@ _UNITS = ("", " k", " M", " G", " T")
 
 UNKNOWN_FLOPS = "not known"
 STORAGE_ROTATES = "storage rotates"
-"""A remark in the title of a repeat whose copies use different storage from outside."""
+
+
+def repeat_remarks(*, functions_differ: bool, storage_rotates: bool) -> tuple[str, ...]:
+    """Return what the title of a repeat says of its copies.
+
+    They may call functions that differ, and use different storage from outside.
+    """
+    found = ("functions differ",) if functions_differ else ()
+    return (*found, STORAGE_ROTATES) if storage_rotates else found
+
 
 Facts = tuple[tuple[str, str], ...]
 """The attributes of a group."""
@@ -544,6 +561,12 @@ def group_facts(nodes: Sequence[Node], layer: str = "", copies: int = 1) -> Fact
     if not layer:
         return *flops, held
     return ("layer", layer), *flops, ("operators", f"{len(nodes):,}"), held
+
+
+def steps_title(nodes: Sequence[Node]) -> str:
+    """Return the title of consecutive steps: what they compute, or how many they are."""
+    names = dict.fromkeys(map(operation_name, computing(nodes)))
+    return ", ".join(names) if len(names) <= _MAX_NAMES else f"{len(nodes)} operators"
 
 
 def operation_name(node: Node) -> str:

@@ -219,7 +219,7 @@ class _Scene:
     def _open(self, child: Container, offset: int, frame: int | None) -> None:
         """Add a region with one copy of the contents, which stands for the other copies."""
         copy = min(max(self._expansion.copies.get(child.id, 0), 0), child.copies - 1)
-        name = child.name + (f" · copy {copy + 1}" if child.copies > 1 else "")
+        name = child.title + (f" · copy {copy + 1}" if child.copies > 1 else "")
         self.frames.append(Region(child.kind, name, frame, child.owner, child.id))
         held, start = child.held, child.start + offset
         self._show(child, offset + copy * held, len(self.frames) - 1)
@@ -337,24 +337,30 @@ def _group_node(bound: BoundNodes, container: Container, span: range) -> Node:
     out = [bound.nodes[step] for step in span if bound.last[step] >= span.stop]
     out = [node for node in out if _is_result(bound, node, span)] or out
     layer = _layer_around(one)
-    calls = computing(one)
+    full = _layer_in_copy(container.layer, _layer_around(first), layer)
+    layers = one[0].layers and (layer,)
+    group = Node(NodeId(container.id), NodeKind.GROUP, container.title, "", layers=layers)
+    return with_contents(group, container, bound.nodes[span.start : span.stop], out, full)
+
+
+def with_contents(
+    group: Node, container: Container, nodes: Sequence[Node], results: Sequence[Node], layer: str
+) -> Node:
+    """Return the node of a container with what follows from the nodes of all of its copies.
+
+    `results` are the nodes that are used outside, `layer` is the full name of the layer, "" for no
+    layer.
+    """
+    calls = computing(nodes)
     call = calls[0] if container.kind is RegionKind.CALL and len(calls) == 1 else None
-    return Node(
-        NodeId(container.id),
-        NodeKind.GROUP,
-        container.name,
-        _values(out),
+    return group._replace(
+        type_text=_values(results),
         callee=call.callee if call else "",
         resolution=call.resolution if call else None,
         operator=call.operator if call else "",
-        attributes=group_facts(
-            bound.nodes[span.start : span.stop],
-            _layer_in_copy(container.layer, _layer_around(first), layer),
-            container.copies,
-        ),
-        is_pure=call is not None or all(node.is_pure for node in one),
-        size=len(span),
-        layers=one[0].layers and (layer,),
+        attributes=group_facts(nodes, layer, container.copies),
+        is_pure=call is not None or all(node.is_pure for node in nodes),
+        size=len(nodes),
     )
 
 

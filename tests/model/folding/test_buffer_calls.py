@@ -51,4 +51,4 @@ def test_functions_whose_names_differ_in_digits_repeat(graphs):
             layers[value] = ((LayerPart("cells", "LSTM"),),)
     tree = container_tree(with_layers(text.graph(value), layers))
     (repeat,) = graphs.repeats(tree)
-    assert (repeat.copies, repeat.name) == (10, "×10 · functions differ")
+    assert (repeat.copies, repeat.title) == (10, "×10 · functions differ")

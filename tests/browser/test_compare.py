@@ -141,6 +141,13 @@ def test_what_became_one_is_said_and_gone_to_with_keys(offline: Any, viewer: Any
     expect(bar).to_contain_text("2 of 2")
 
 
+def test_a_key_for_changes_says_where_they_are_when_nothing_is_compared(offline: Any) -> None:
+    viewer = offline.show("fused")
+    viewer.picture().focus()
+    offline.page.keyboard.press("n")
+    expect(viewer.root.get_by_role("status")).to_contain_text("d compares")
+
+
 def test_what_is_selected_is_selected_on_both_sides(viewer: Any) -> None:
     viewer.click("lv")
     expect(viewer.marked("selected", "reference")).to_have_count(3)
@@ -289,6 +296,12 @@ def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offlin
     offline.page.wait_for_function(
         "([rail, width]) => rail.getBoundingClientRect().width > width",
         arg=[rail.element_handle(), 1.4 * stages["width"]],
+    )
+    viewer.stage("LegalizeOps").click()  # the pointer stays there, and what was chosen is seen
+    expect(viewer.current_stage).to_contain_text("LegalizeOps")
+    offline.page.wait_for_function(
+        "([rail, width]) => rail.getBoundingClientRect().width <= width",
+        arg=[rail.element_handle(), stages["width"]],
     )
 
 

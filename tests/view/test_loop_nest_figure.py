@@ -475,6 +475,35 @@ def test_other_names_are_no_change():
     assert picture.written("before") == picture.written("after") == []
 
 
+def test_where_a_block_lost_its_axes_its_reads_and_statements_are_marked_with_it():
+    module = from_source(
+        """
+# from tvm.script import ir as I
+# from tvm.script import tirx as T
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.sblock("B"):
+                v = T.axis.spatial(8, i)
+                B[v] = A[v] + T.float32(1)
+"""
+    )
+    opaque = s_tir.transform.ConvertBlocksToOpaque()(module)
+    picture = draw(loop_nest(module["main"], "main"), loop_nest(opaque["main"], "main"))
+    assert picture.written("before")
+    for side, name in (("before", "v"), ("after", "i")):
+        for text in (
+            f"reads A[{name}]",
+            f"writes B[{name}]",
+            f"B[{name}] = A[{name}] + T.float32(1.0)",
+        ):
+            row = picture.row(side, text)
+            assert (row.sign, row.change) == ("", "changed")
+            assert set(row.bold) == {name}
+
+
 def summed(name, axis, *, has_init, is_init=False):
     """Return a block that sums up, with its init statement, without it, or the init alone."""
     zero = Statement(f"B[{axis}] = T.float32(0)", id=f"{name}0")

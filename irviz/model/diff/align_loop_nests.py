@@ -385,8 +385,16 @@ class _Alignment:
             and diff.change not in _SEVERAL
         )
         text = renamed(self._before.rows[one].text, names)
-        if not is_same and text != self._after.rows[two].text:
+        if is_same:
+            self._mark_text(one, two, diff, names)
+        elif text != self._after.rows[two].text:
             self._mark(one, two, RowMark("≠", "changed"))
+
+    def _mark_text(self, one: int, two: int, diff: BlockDiff, names: Mapping[str, str]) -> None:
+        """Mark rows of a changed block that mean the same and have another text."""
+        is_other = renamed(self._before.rows[one].text, names) != self._after.rows[two].text
+        if is_other and self._before.head(diff.before[0]) in self._before.marks:
+            self._mark(one, two, RowMark("", "changed"))
 
     def _match_bodies(
         self, before: str, after: str, diff: BlockDiff, names: Mapping[str, str]
@@ -406,6 +414,8 @@ class _Alignment:
                 mark = _loop_mark(self._before.loop(one), self._after.loop(two))
                 if mark:
                     self._mark(one, two, mark)
+            else:
+                self._mark_text(one, two, diff, names)
 
     def _is_same_kind(self, one: int, two: int) -> bool:
         return self._before.rows[one].kind is self._after.rows[two].kind

@@ -17,6 +17,12 @@ export const changeOf = (changes: readonly Change[], { node, side }: Selection):
 /** Go to another change, which both pictures then show. */
 export function goToChange(state: State, steps: number) {
   const { changes } = state.scene.peek();
+  if (!changes.length) {
+    const words = state.isComparing.peek()
+      ? "no change is shown here"
+      : "changes are those of a comparison: d compares with the stage before";
+    state.ask({ action: "Say", words, isError: false });
+  }
   const next = stepChange(changes.length, state.changeAt.peek(), steps);
   if (next === state.change.peek()) state.change.value = -1; // it is gone to again
   state.change.value = next;

@@ -371,9 +371,10 @@ export function StageList({ state }: { state: State }) {
   const hasSame = rows.some(({ isSame }) => isSame);
   const isComparing = state.isComparing.value;
   const isShut = useSignal(false); // else it would lie over the graph that just came, at the pointer
+  const reference = state.scene.value.reference?.stage;
   useLayoutEffect(() => {
     isShut.value = isComparing;
-  }, [isComparing]);
+  }, [isComparing, row?.id, reference]);
   return (
     <section
       class="irviz-rail"

@@ -253,16 +253,21 @@ MEETING = """picture => {
     const box = one => one.getBoundingClientRect();
     const all = what => [...picture.querySelectorAll(`svg.irviz:not(.irviz-marks) ${what}`)];
     const names = all('.node .name').map(box);
-    const marks = all('.change > rect:not(.shape)').map(box);
+    const marks = all('.change > rect:not(.shape)').map(box).filter(one => one.width);
     const meets = (one, other) => one.left < other.right && other.left < one.right &&
         one.top < other.bottom && other.top < one.bottom;
-    return [names.length, marks.length, names.filter(one => marks.some(m => meets(one, m))).length];
+    const boxes = all('rect.shape').map(box);
+    const isIn = (one, other) => other.left <= one.left && one.right <= other.right;
+    const crossing = names.filter(one => boxes.some(b => meets(one, b) && !isIn(one, b)));
+    const meeting = names.filter(one => marks.some(m => meets(one, m)));
+    return [names.length, marks.length, meeting.length, crossing.length];
 }"""
 
 
 def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
     offline: Any,
 ) -> None:
+    """From so far that the marks could not be read the outlines alone tell what changed."""
     viewer = offline.show("made_by(irviz.Session(chain(2, [pooled])), 'LegalizeOps')")
     viewer.picture().focus()
     offline.page.keyboard.press("d")
@@ -271,10 +276,10 @@ def test_names_that_are_enlarged_from_afar_leave_room_for_the_marks_of_changes(
         while viewer.percent >= percent:
             offline.page.keyboard.press("-")
         expect(viewer.picture()).to_have_attribute("data-distance", distance)
-        names, marks, meeting = viewer.picture().evaluate(MEETING)
+        names, marks, meeting, crossing = viewer.picture().evaluate(MEETING)
         assert names > 0
-        assert marks > 0
-        assert meeting == 0, f"at {viewer.percent} %"
+        assert (marks > 0) == (distance == "middle")
+        assert (meeting, crossing) == (0, 0), f"at {viewer.percent} %"
 
 
 def test_the_stages_leave_both_graphs_room_until_they_are_pointed_at_anew(offline: Any) -> None:

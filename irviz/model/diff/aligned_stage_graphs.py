@@ -267,7 +267,8 @@ class _Side:
     def _title(self, container: Container, nodes: Sequence[Node]) -> str:
         """Return the title of a container that has these nodes of this stage."""
         bound = self.visible.tree.bound
-        if container.name == steps_title(bound.nodes[container.start : container.stop]):
+        of_steps = steps_title(bound.nodes[container.start : container.stop])
+        if container.kind is RegionKind.FUSED or container.name == of_steps:
             return steps_title(nodes)
         if not container.remarks:
             return container.name

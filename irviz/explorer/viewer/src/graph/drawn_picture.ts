@@ -41,8 +41,8 @@ export interface DrawnPicture {
   /** Return how much larger half of the names can be in their boxes, where from afar they are
    * alone. */
   nameScale(): number;
-  /** Draw names so much larger, where they have room. */
-  scaleNames(most: number): void;
+  /** Draw names so much larger, where they have room: alone in their boxes, or beside marks. */
+  scaleNames(most: number, isAlone: boolean): void;
 }
 
 /** The shape of a node, which is measured and outlined. */
@@ -143,7 +143,7 @@ export function readPicture(text: string): DrawnPicture {
       set(one, box, 0, (frame.x + frame.width - box.x) / box.width);
     }
   };
-  let rooms: [SVGElement, Room][] | undefined;
+  let rooms: [SVGElement, Rect, Room, Room][] | undefined; // of a name alone, and beside marks
   const measureNames = () => {
     if (rooms) return rooms;
     rooms = [];
@@ -151,26 +151,30 @@ export function readPicture(text: string): DrawnPicture {
       const [shape, names] = [shapeOf(node), node.querySelectorAll<SVGElement>(".name")];
       const name = names[0];
       if (!name || names.length > 1 || shape?.localName !== "rect") continue;
-      const length = name.textContent?.length ?? 0;
+      const room = (box: Rect) =>
+        roomOf(box, name.textContent?.length ?? 0, Number(name.getAttribute("y")));
       const box = boxOf(shape);
+      let beside = box.width;
       for (const { classList, lastElementChild } of parts.get(id) ?? []) {
         const mark = lastElementChild?.previousElementSibling; // the words stand on it
         if (!classList.contains("change") || mark?.localName !== "rect") continue;
         const { x, width } = boxOf(mark as SVGRectElement);
-        box.width = Math.min(box.width, 2 * (middle(box).x - x - width));
+        beside = Math.min(beside, 2 * (middle(box).x - x - width));
       }
-      rooms.push([name, roomOf(box, length, Number(name.getAttribute("y")))]);
+      rooms.push([name, box, room(box), room({ ...box, width: beside })]);
     }
     return rooms;
   };
-  const nameScale = () => medianScale(measureNames().map(([, { scale }]) => scale));
-  let largest = 0;
-  const scaleNames = (most: number) => {
-    if (most === largest) return;
-    largest = most;
-    for (const [name, { scale, down }] of measureNames()) {
+  const nameScale = () => medianScale(measureNames().map(([, , { scale }]) => scale));
+  let scaled = "";
+  const scaleNames = (most: number, isAlone: boolean) => {
+    if (scaled === `${most} ${isAlone}`) return;
+    scaled = `${most} ${isAlone}`;
+    for (const [name, box, alone, beside] of measureNames()) {
+      const { scale, down } = isAlone ? alone : beside;
       name.style.setProperty("--irviz-room", `${Math.min(scale, most)}`);
-      name.style.setProperty("--irviz-down", `${down}px`);
+      const across = isAlone ? middle(box).x - Number(name.getAttribute("x")) : 0;
+      name.style.setProperty("--irviz-shift", `${across}px, ${down}px`);
     }
   };
   // the box of a path is known in a page alone

@@ -36,6 +36,7 @@ const LARGE = 140; // px of the height of a part that a tooltip does not avoid
 const POINTER = 12; // px of the pointer's height
 const SETTLED_AFTER = 150; // ms
 const PAN_STEP = 60; // px
+const MOST_BESIDE = 1.25; // how much larger names are beside the marks of changes
 
 /** By what a node was selected: "" where that was done elsewhere, as in a list. */
 type Means = "pointer" | "key" | "";
@@ -141,7 +142,8 @@ function drive(
     if (!picture || !seen) return;
     picture.enlarge(enlarged(seen.scale));
     const from = distance(seen.scale);
-    if (from !== "near") picture.scaleNames(view.place.peek()?.nameScale() ?? 1);
+    if (from === "middle") picture.scaleNames(MOST_BESIDE, false);
+    else if (from === "far") picture.scaleNames(view.place.peek()?.nameScale() ?? 1, true);
     element.dataset.distance = from;
   };
   ended.addEventListener("abort", () => clearTimeout(settled));

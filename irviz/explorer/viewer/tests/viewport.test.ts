@@ -377,9 +377,9 @@ test("a name that is alone in its box is as large as fits, and in the middle", (
   assert.equal(geometry.roomOf(box, 40, 119).scale, 1);
 });
 
-test("from afar names are of one size where half of them have room", () => {
-  assert.equal(geometry.medianScale([2.5, 1, 2.2, 2, 2.4]), 2.2);
-  assert.equal(geometry.medianScale([]), 1);
+test("from afar names are of one size where three quarters of them have room", () => {
+  assert.equal(geometry.commonScale([2.5, 1, 2.2, 2, 2.4]), 2);
+  assert.equal(geometry.commonScale([]), 1);
 });
 
 test("a picture is fitted down to the scale that is asked for", () => {

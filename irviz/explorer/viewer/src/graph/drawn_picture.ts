@@ -7,7 +7,7 @@
 
 import { readSvg } from "../controls/safe_markup";
 import { type Edge, isPale } from "./neighbours";
-import { medianScale, middle, overlap, type Point, type Rect, type Room, roomOf } from "./viewport";
+import { commonScale, middle, overlap, type Point, type Rect, type Room, roomOf } from "./viewport";
 
 export interface DrawnEdge extends Edge {
   element: SVGGElement;
@@ -38,7 +38,7 @@ export interface DrawnPicture {
   rects(): ReadonlyMap<string, Rect>;
   /** Draw signs and the titles of frames so much larger than the rest. */
   enlarge(factor: number): void;
-  /** Return how much larger half of the names can be in their boxes, where from afar they are
+  /** Return how much larger most of the names can be in their boxes, where from afar they are
    * alone. */
   nameScale(): number;
   /** Draw names so much larger, where they have room: alone in their boxes, or beside marks. */
@@ -131,7 +131,8 @@ export function readPicture(text: string): DrawnPicture {
     // not as a custom property of the picture: the style of each of its parts would be found anew
     const set = (one: SVGElement, box: Rect, from: 0 | 0.5, most: number) => {
       const larger = (scale: number) => grown(box, scale, from);
-      const scales = [next, (next + 1) / 2].filter((scale) => 1 < scale && scale <= most);
+      const shares = [1, 0.75, 0.5, 0.25].map((share) => 1 + share * (next - 1));
+      const scales = shares.filter((scale) => 1 < scale && scale <= most);
       const scale = scales.find((one) => !taken.some((other) => overlap(larger(one), other)));
       taken.push(larger(scale ?? 1));
       one.style.transform = scale ? `scale(${scale})` : "";
@@ -165,7 +166,7 @@ export function readPicture(text: string): DrawnPicture {
     }
     return rooms;
   };
-  const nameScale = () => medianScale(measureNames().map(([, , { scale }]) => scale));
+  const nameScale = () => commonScale(measureNames().map(([, , { scale }]) => scale));
   let scaled = "";
   const scaleNames = (most: number, isAlone: boolean) => {
     if (scaled === `${most} ${isAlone}`) return;

@@ -130,10 +130,10 @@ export function roomOf({ y, width, height }: Rect, length: number, baseline: num
   return { scale, down: y + height / 2 - (baseline - NAME.middle) };
 }
 
-/** Return the scale that half of some names can have. */
-export function medianScale(scales: readonly number[]): number {
+/** Return the scale that three quarters of some names can have. */
+export function commonScale(scales: readonly number[]): number {
   const sorted = [...scales].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 1;
+  return sorted[Math.floor(sorted.length / 4)] ?? 1;
 }
 
 /** Move the picture by pixels, as a hand that drags it. */

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -62,15 +62,22 @@ def open_file(options: argparse.Namespace) -> Session:
     """Open the file of a command as a session, and print notes on that."""
     from irviz.session.open_session import load
 
-    with warnings.catch_warnings(record=True) as notes:
-        session = load(
+    with _warnings_as_notes():
+        return load(
             options.file,
             name=options.module,
             function=options.function,
             missing=options.missing,
         )
-    print_notes([str(note.message) for note in notes])
-    return session
+
+
+@contextlib.contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Print the warnings of a block that ends without an error, each once."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    print_notes(dict.fromkeys(str(note.message) for note in notes))
 
 
 def _load_tvm() -> None:
@@ -117,7 +124,7 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a port: give a number from 0 to 65535")
 
 
-def print_notes(notes: Sequence[str]) -> None:
+def print_notes(notes: Iterable[str]) -> None:
     """Print each note on a line of standard error."""
     for note in notes:
         print(f"irviz: {note}", file=sys.stderr)  # noqa: T201
@@ -259,30 +266,26 @@ def _run_diff(options: argparse.Namespace) -> int:
     if options.output:
         target_path(options.output, [".svg"])
     _load_tvm()
+    from irviz.session.compare_pipelines import PipelineComparison, compare_pipelines
     from irviz.session.open_session import diff, recordings
 
-    both = recordings(options.before, options.after)
-    if both is not None and not options.function:
-        return _diff_recordings(options, *both)
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always", UserWarning)
-        found = diff(
-            options.before,
-            options.after,
-            options.function,
-            module=options.module,
-            missing=options.missing,
-        )
-    print_notes(list(dict.fromkeys(str(note.message) for note in notes)))
+    files = options.before, options.after
+    found: Diff | PipelineComparison
+    if not options.function and (both := recordings(*files)):
+        found = compare_pipelines(*both, files)
+    else:
+        with _warnings_as_notes():
+            found = diff(*files, options.function, module=options.module, missing=options.missing)
+    drawn = found.diff if isinstance(found, PipelineComparison) else found
     if options.output:
-        _draw_diff(options, found)
-        return 1 if found else 0
-    if options.json:
-        text = json.dumps(found.to_dict(), indent=1) + "\n"
+        _draw_diff(options, drawn)
+    elif options.json:
+        print(json.dumps(found.to_dict(), indent=1))  # noqa: T201
+    elif isinstance(found, PipelineComparison):
+        print(found, *(["", drawn] if drawn else []), sep="\n")  # noqa: T201
     else:
         has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = found.text(colour=has_colour)
-    sys.stdout.write(text)
+        sys.stdout.write(found.text(colour=has_colour))
     return 1 if found else 0
 
 
@@ -303,22 +306,6 @@ def _draw_diff(options: argparse.Namespace, found: Diff | None) -> None:
         overlay=options.overlay,
     )
     print(file)  # noqa: T201
-
-
-def _diff_recordings(options: argparse.Namespace, before: Session, after: Session) -> int:
-    """Print or draw where two recordings diverge."""
-    from irviz.session.compare_pipelines import compare_pipelines
-
-    found = compare_pipelines(before, after, (options.before, options.after))
-    if options.output:
-        _draw_diff(options, found.diff)
-    elif options.json:
-        sys.stdout.write(json.dumps(found.to_dict(), indent=1) + "\n")
-    else:
-        sys.stdout.write(f"{found}\n")
-        if found.diff:
-            sys.stdout.write(f"\n{found.diff}\n")
-    return 1 if found else 0
 
 
 _CHECK, _CHECK_MODULE = "still_fails", "user_check"

@@ -113,7 +113,7 @@ class ValueCheck:
             return StageVerdict(True, str(failure))
         one = replace(references[0], noise=[None] * len(references[0].noise))
         again = self._run(self._first, one.sample, FILLS[1])
-        compared = self._compared(self._first, one, again)
+        compared = self._compared(one, again, self._limits(self._first, one))
         if compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE):
             words = f"it gives other results each time, {comparison_summary(compared)}"
             return StageVerdict(True, words)
@@ -158,7 +158,8 @@ class ValueCheck:
             optimised = self._run(self._optimised, reference.sample, build="default")
         except (RunError, UnfitSizesError):  # it is not a module for that pipeline
             return True
-        compared = self._compared(self._first, reference, optimised)
+        limits = self._limits(self._first, reference)
+        compared = self._compared(reference, optimised, limits)
         return compared.verdict in (Verdict.EQUAL, Verdict.CLOSE)
 
     @cached_property
@@ -240,14 +241,13 @@ class ValueCheck:
         self._session.check_run(f"running stage {stage.id}", stage)
         used = 0
         for reference in references:
-            sample = reference.sample
+            sample, limits = reference.sample, self._limits(stage, reference)
             on = f" on {sample.values or 'usual values'} alone" if is_special else ""
             try:
                 result = self._run(stage, sample)
             except UnfitSizesError:
                 continue
             except InterfaceError as failure:
-                limits = self._limits(stage, reference)
                 yield StageVerdict(True, str(failure), sample=sample, tolerance=limits)
                 return
             except RunError as failure:
@@ -255,8 +255,7 @@ class ValueCheck:
                 yield StageVerdict(True, words, sample=sample, is_special=is_special)
                 return
             used += 1
-            limits = self._limits(stage, reference)
-            compared = self._compared(stage, reference, result, is_whole=is_special, limits=limits)
+            compared = self._compared(reference, result, limits, is_whole=is_special)
             fails = compared.verdict in (Verdict.DIFFERENT, Verdict.INCOMPARABLE)
             words = comparison_summary(compared)
             if fails and is_special:
@@ -281,19 +280,17 @@ class ValueCheck:
 
     def _compared(
         self,
-        stage: Stage,
         reference: _Reference,
         result: RunResult,
+        limits: Sequence[Tolerance],
         *,
         is_whole: bool = True,
-        limits: Sequence[Tolerance] | None = None,
     ) -> Comparison:
         """Compare a result with its reference.
 
         Numbers that rounding makes infinite are left out, and if it is not `is_whole`, those which
         are not finite in the reference because the arguments are so large.
         """
-        limits = self._limits(stage, reference) if limits is None else limits
         wanted = reference.result
         if [a.shape for a in result.outputs] != [a.shape for a in wanted.outputs]:
             return compare_runs(result, wanted)

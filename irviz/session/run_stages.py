@@ -285,25 +285,25 @@ class DivergenceReport:
 
     def overlay(self, view: StageView, stage_id: str) -> Overlay:
         """Return the differences as an overlay for the view of one of the two stages."""
-        is_first = stage_id == self.stages[0]
+        own = self._nodes_in(stage_id)
         deltas = {
-            (one if is_first else difference.reference): difference.max_abs
+            own[one]: difference.max_abs
             for one, difference in self.differences.items()
             if difference.verdict is not None
         }
-        first = self.divergence
-        flagged = [first.node if is_first else first.reference] if first else []
+        flagged = [own[self.divergence.node]] if self.divergence else []
         return difference_overlay(deltas, view, flagged)
 
     def dimmed(self, view: StageView, stage_id: str) -> list[str]:
         """Return the equal nodes before the first difference, in the view of one of the two."""
-        if self.divergence is None:
-            return []
-        upstream = self.divergence.upstream
-        if stage_id == self.stages[0]:
-            return dimmed_places(upstream, self.differences, view)
-        other = {one: difference.reference for one, difference in self.differences.items()}
-        return dimmed_places([other[one] for one in upstream], other.values(), view)
+        own = self._nodes_in(stage_id)
+        upstream = self.divergence.upstream if self.divergence else ()
+        return dimmed_places([own[one] for one in upstream], own.values(), view)
+
+    def _nodes_in(self, stage_id: str) -> dict[NodeId, NodeId]:
+        """Return the compared nodes in one of the two stages, by those of the first."""
+        is_first = stage_id == self.stages[0]
+        return {one: one if is_first else each.reference for one, each in self.differences.items()}
 
 
 def compare_traces(

@@ -505,8 +505,7 @@ class Session(StageRuns):
                 display(figure)
             ```
         """
-        chosen = stages or [one.id for one in self.tree.lineage(self.current_id)]
-        union = union_along(self.tree, chosen, self.function)
+        union = union_along(self.tree, stages or self.lineage(), self.function)
         _, placed = place_sides(side_graphs(union, expansion), direction)
         return [draw_placed(one, theme) for one in placed]
 

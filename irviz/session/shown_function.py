@@ -217,7 +217,7 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
     """
     chosen = state or ViewState()
     if chosen.around is None:
-        return _view(stage, tree_of(stage, function), chosen.choices, MOST_NODES, MIN_NODES)
+        return _view(stage, tree_of(stage, function), chosen.choices)
     graph = graph_of(stage, function)
     for node_id in (chosen.around, chosen.to):
         if node_id is not None and node_id not in graph.index:
@@ -231,14 +231,16 @@ def stage_view(stage: Stage, function: str, state: ViewState | None = None) -> S
         kept = nodes_between(graph, start, end)
         if not kept:
             raise NotFoundError(f"no path leads from {start!r} to {end!r}, or back: choose others")
-    found = _view(
-        stage, container_tree(subgraph(graph, kept)), chosen.choices, MOST_NODES, MIN_NODES
-    )
+    found = _view(stage, container_tree(subgraph(graph, kept)), chosen.choices)
     return replace(found, part=kept, size=len(graph.nodes))
 
 
 def _view(
-    stage: Stage, of: ContainerTree, choices: Expansion, limit: int, minimum: int = 0
+    stage: Stage,
+    of: ContainerTree,
+    choices: Expansion,
+    limit: int = MOST_NODES,
+    minimum: int = MIN_NODES,
 ) -> StageView:
     """Return the view of a function with expanded calls inlined, latest first, if they fit."""
     found = visible_graph(of, choices, limit, minimum)
@@ -248,7 +250,7 @@ def _view(
         room = limit - len(graph.nodes)
         if room >= _MIN_CALLEE_NODES:
             called = tree_of(stage, graph[call].callee)
-            drawn = _view(stage, called, _inside(choices, call), room)
+            drawn = _view(stage, called, _inside(choices, call), room, 0)
             if len(drawn.graph.nodes) <= room:
                 inner[call] = drawn
                 graph = inline_call(graph, call, replace(drawn.visible, graph=drawn.graph))

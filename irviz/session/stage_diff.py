@@ -81,17 +81,15 @@ def diff_stages(tree: StageTree, before: str, after: str, function: str = "") ->
     unknown stage, and if neither stage has the function.
     """
     stages = tree.path_between(before, after)
-    titles = [f"{one.id} {one.label}" for one in (stages[0], stages[-1])]
-    with gc_paused():
-        return _diff_path(stages, (titles[0], titles[1]), function)
+    before_title, after_title = (f"{one.id} {one.label}" for one in (stages[0], stages[-1]))
+    return _diff_path(stages, (before_title, after_title), function)
 
 
 def diff_modules(
     before: Stage, after: Stage, titles: tuple[str, str] = ("", ""), function: str = ""
 ) -> ModuleDiff:
     """Return the differences between the modules of two stages, compared directly."""
-    with gc_paused():
-        return _diff_path((before, after), titles, function)
+    return _diff_path((before, after), titles, function)
 
 
 def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionGraph:
@@ -116,6 +114,7 @@ def union_along(tree: StageTree, stages: Sequence[str], function: str) -> UnionG
     return union_graph(graphs, steps) if len(stages) > 1 else union_graph(graphs[:1], [])
 
 
+@gc_paused()
 def _diff_path(stages: Sequence[Stage], titles: tuple[str, str], function: str) -> ModuleDiff:
     first, last = stages[0], stages[-1]
     # a name resolves to something else once that is registered; entries are matched without a look

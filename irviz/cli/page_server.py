@@ -402,9 +402,8 @@ def start_page(token: str, failure: str = "", refused: str = "") -> str:
         failure: Why another could not be opened.
         refused: That one, if it can be opened with opaque nodes.
     """
-    files = recent_files()
     return template("start").render(
-        recent=files, examples=EXAMPLES, failure=failure, refused=refused, token=token
+        recent=recent_files(), examples=EXAMPLES, failure=failure, refused=refused, token=token
     )
 
 

@@ -277,9 +277,8 @@ class _Drawing:
     def _stage_panels(self, graphs: Sequence[Graph], stages: Sequence[str], shape: Shape) -> Drawn:
         one, panels = self.declaration, []
         for at, graph in enumerate(graphs):
-            names = {*graph.index}
-            notes = {n: self._words(w) for n, w in one.notes.items() if n in names}
-            highlight = [name for name in one.highlight if name in names]
+            notes = {n: self._words(w) for n, w in one.notes.items() if n in graph.index}
+            highlight = [name for name in one.highlight if name in graph.index]
             callouts = self._callouts(graph, stages[at]) if at == len(stages) - 1 else {}
             words = GraphWords(shape, callouts, notes, highlight, are_below=bool(callouts))
             graph = _with_names(graph, one.names)

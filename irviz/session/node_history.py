@@ -170,13 +170,12 @@ def node_history(
             f"stage {stages[at].id} has no node {node!r} in {function!r}: give the name of "
             "one of its variables, as session.graph() lists them"
         )
-    layers = graph_of(stages[at], function)[NodeId(node)].layers
     own = (NodeId(node),)
     with gc_paused():
         until = reversed([*_back(function, own, stages[: at + 1])])
         steps = (*until, *_after(function, own, stages[at:]))
-    names = tuple(filter(None, map(layer_name, layers)))
-    return NodeHistory(NodeId(node), stages[at].id, names, steps)
+    layers = tuple(filter(None, map(layer_name, graph[own[0]].layers)))
+    return NodeHistory(own[0], stages[at].id, layers, steps)
 
 
 def _back(
@@ -302,8 +301,7 @@ def blame(tree: StageTree, function: str, stage_id: str | None = None) -> Blame:
     texts = printed.text.splitlines()
     lines = [BlamedLine(text) for text in texts]
     starts = sorted((line, name) for name, line in printed.functions.items())
-    ends = [*(line for line, _ in starts[1:]), len(texts) + 1]
-    for (start, name), end in zip(starts, ends, strict=True):
+    for (start, name), (end, _) in pairwise([*starts, (len(texts) + 1, "")]):
         if name != function:
             changed = _changed_last(stages, name)
             # without blank lines, and decorators of the next function

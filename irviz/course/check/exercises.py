@@ -468,11 +468,8 @@ def _lower_fma(builder: relax.BlockBuilder, call: ir.Call) -> relax.Expr:
 )
 def loop_order(answer: Callable[..., Any]) -> str:
     """Check a schedule of mm_relu that reorders the loops of block Y."""
-    sums = block_of_sums(
-        _schedule_product(
-            answer, resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"], (128, 128)
-        )
-    )
+    prim_func = resolve_name("irviz.course.mm_relu:MyModule")["mm_relu"]
+    sums = block_of_sums(_schedule_product(answer, prim_func, (128, 128)))
     order = [" and ".join(sums.axes(loop)) or "nothing" for loop in sums.loops]
     if order != ["vi", "vk", "vj"]:
         raise WrongAnswerError(
@@ -493,41 +490,34 @@ def batch_schedule(answer: Callable[..., Any]) -> str:
     sums = block_of_sums(scheduled)
     outer, inner = sums.loops[0], sums.loops[-1]
     kinds = _kinds(sums.loops)
-    for is_done, given, hint in (
-        (
-            outer.kind is LoopKind.PARALLEL and "v_n" in sums.axes(outer),
+    if outer.kind is not LoopKind.PARALLEL or "v_n" not in sums.axes(outer):
+        raise WrongAnswerError(
             f"The loops of matmul are {kinds}.",
             "parallel takes the outermost loop, before decompose_reduction.",
-        ),
-        (
-            inner.kind is LoopKind.VECTORIZED,
+        )
+    if inner.kind is not LoopKind.VECTORIZED:
+        raise WrongAnswerError(
             f"The loops of matmul are {kinds}.",
             "The innermost loop must not be the sum: reorder first, then vectorize.",
-        ),
-        *(
-            (
-                loop.extent != "1",
+        )
+    for word, loop in (("parallel", outer), ("vectorized", inner)):
+        if loop.extent == "1":
+            raise WrongAnswerError(
                 f"The {word} loop {loop.variable} has one step only.",
                 "There is nothing to share out: give the loop more steps when you split.",
             )
-            for word, loop in (("parallel", outer), ("vectorized", inner))
-        ),
-        (
-            not sums.block.init,
+    if sums.block.init:
+        raise WrongAnswerError(
             "The sums are still set to 0 within the loop that adds to them.",
             "decompose_reduction(block, loop) puts that before a loop.",
-        ),
-        (
-            any(
-                nest.block.name == "relu" and outer.id in [loop.id for loop in nest.loops[:1]]
-                for nest in blocks_with_loops(scheduled)
-            ),
+        )
+    nests = blocks_with_loops(scheduled)
+    around_relu = [nest.loops[0].id for nest in nests if nest.loops and nest.block.name == "relu"]
+    if outer.id not in around_relu:
+        raise WrongAnswerError(
             "The ReLU is not inside of the loop over the batches.",
             "reverse_compute_at(block, loop) moves a block to where its input is made.",
-        ),
-    ):
-        if not is_done:
-            raise WrongAnswerError(given, hint)
+        )
     return f"The loops of matmul are {kinds}, with the ReLU inside. The result is equal."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import html
 import json
@@ -19,7 +18,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -167,7 +166,7 @@ def started(
         else:
             listener = stack.enter_context(_listening_at(request.port)) if _PASSES_SOCKETS else None
             passed = [listener.fileno()] if listener else []
-            request = dataclasses.replace(request, listener=passed[0] if passed else None)
+            request = replace(request, listener=passed[0] if passed else None)
         if process is None and is_fork:
             process = OwnServer(request, settings)
         elif process is None:
@@ -187,7 +186,7 @@ def started(
             )
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
-                json.dump(dataclasses.asdict(request), pipe)
+                json.dump(asdict(request), pipe)
         stack.callback(end_process, process)
         if listener:
             with listener:  # this process accepts nothing, also if the server has ended
@@ -282,7 +281,7 @@ class OwnServer(Fork):
         connection, its = socket.socketpair()
         with connection, its:
             super().__init__(partial(_serve_in_fork, its, environment))
-            connection.sendall(json.dumps(dataclasses.asdict(request)).encode())
+            connection.sendall(json.dumps(asdict(request)).encode())
             connection.shutdown(socket.SHUT_WR)
             self.stdout = connection.makefile("r", encoding="utf-8")
 
@@ -308,7 +307,7 @@ def _forked(request: PageRequest, environment: dict[str, str]) -> ForkedServer |
     """Return a server that a running irviz has forked, None if there is none, or no answer."""
     if not hasattr(socket, "send_fds"):
         return None
-    words = json.dumps(dataclasses.asdict(dataclasses.replace(request, environment=environment)))
+    words = json.dumps(asdict(replace(request, environment=environment)))
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(ANSWER_SECONDS)

@@ -31,17 +31,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, TypeVar, ca
 
 import jinja2
 import platformdirs
+from tornado import web
 from tornado.http1connection import HTTP1Connection
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
-from tornado.web import (
-    Application,
-    HTTPError,
-    RequestHandler,
-    StaticFileHandler,
-    stream_request_body,
-)
 from tornado.websocket import WebSocketHandler
 
 from irviz.cli.main import FAILURES, demo_session, failure_words
@@ -239,9 +233,9 @@ SMALL_BYTES = 2**16
 """The largest body of any other request, in bytes."""
 
 
-def page_application(shown: PageSession) -> Application:
+def page_application(shown: PageSession) -> web.Application:
     """Return the web application."""
-    return Application(
+    return web.Application(
         [
             ("/", _Document),
             ("/open", _Open),
@@ -257,7 +251,7 @@ def page_application(shown: PageSession) -> Application:
     )
 
 
-class _Private(RequestHandler):
+class _Private(web.RequestHandler):
     """Refuses requests without the token, or for another host name, as DNS rebinding makes them.
 
     The first request of a connection had the token, or it would not be here. Cookies would reach
@@ -276,10 +270,10 @@ class _Private(RequestHandler):
 
     def prepare(self) -> None:
         if self.request.host_name not in (ADDRESS, "localhost"):
-            raise HTTPError(403)
+            raise web.HTTPError(403)
         given = self.get_query_argument("token", "")
         if not hmac.compare_digest(given.encode(), self.shown.request.token.encode()):
-            raise HTTPError(403)
+            raise web.HTTPError(403)
 
     def write_error(self, status_code: int, **_: Any) -> None:
         self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -289,17 +283,17 @@ class _Private(RequestHandler):
         self, typ: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None
     ) -> None:
         """Log an error without the address, which has the token."""
-        if typ and value and not isinstance(value, HTTPError):
+        if typ and value and not isinstance(value, web.HTTPError):
             _log.error("a request to %s failed", self.request.path, exc_info=(typ, value, tb))
 
 
 class _Missing(_Private):
     def prepare(self) -> None:
         super().prepare()
-        raise HTTPError(404)
+        raise web.HTTPError(404)
 
 
-class _Static(_Private, StaticFileHandler):
+class _Static(_Private, web.StaticFileHandler):
     """The page's script and style sheet."""
 
 
@@ -331,7 +325,7 @@ class _Opened(_Private):
             self.finish({"model": explorer.model_id, "title": explorer.title})
 
 
-@stream_request_body
+@web.stream_request_body
 class _Open(_Private):
     """Opens a file: one that is chosen in the page (`what`), or the body, which is one of a `name`.
 

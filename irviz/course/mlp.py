@@ -34,14 +34,9 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> IRModule | dict[str, IRModule]:
+def __getattr__(name: str) -> object:
     if name == "MODULES":  # all of them, by the names of the chapter
-        return {each: _module(each) for each in _HOMES}
+        return {each: __getattr__(each) for each in _HOMES}
     if name in _HOMES:
-        return _module(name)
+        return resolve_name(f"irviz.course.{_HOMES[name]}:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _module(name: str) -> IRModule:
-    module: IRModule = resolve_name(f"irviz.course.{_HOMES[name]}:{name}")
-    return module

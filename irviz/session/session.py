@@ -159,9 +159,7 @@ class Session(StageRuns):
     @classmethod
     def from_state(cls, state: SessionState) -> Session:
         """Return a session with the given state."""
-        session = cls.__new__(cls)
-        SessionState.__init__(session, **vars(state))
-        return session
+        return cls.__new__(cls)._with(**vars(state))
 
     @classmethod
     def from_stages(cls, stages: Sequence[Stage]) -> Session:

@@ -231,7 +231,8 @@ def _decode_session(index: Mapping[str, Any], table: ObjectTable) -> SessionStat
     stages: dict[str, Stage] = {}
     for data in _field(index, "stages", list):
         stage = _decode_stage(data, table, constants)
-        stage = replace(stage, made_from=stages.get(stage.parent or ""))
+        made_from = None if stage.parent is None else stages.get(stage.parent)
+        stage = replace(stage, made_from=made_from)
         if stage.id in stages:
             raise EncodingError(f"there are two stages {stage.id!r}")
         if stage.parent is not None and stage.parent not in stages:

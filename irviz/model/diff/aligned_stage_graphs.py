@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irviz.limits import MOST_NODES
@@ -63,22 +63,30 @@ class SideGraphs:
     sides: Sequence[SideGraph]
 
 
-def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGraphs:
+def side_graphs(
+    union: UnionGraph, expansion: Expansion | None = None, changed: Collection[NodeId] = ()
+) -> SideGraphs:
     """Return the drawn graph of each stage: at most `MOST_NODES` nodes of all stages together.
 
-    Runs of unchanged nodes are one node until they are opened.
+    Runs of unchanged nodes are one node until they are opened. If all `changed` nodes, which are of
+    the union graph, are in collapsed groups, those around the first one are expanded.
     """
-    tree = union.tree
-    containers = {one.id: one for _, (*_, one) in container_paths(tree.root)}
     expansion = expansion or Expansion()
-    runs = {
+    containers = {one.id: one for _, (*_, one) in container_paths(union.tree.root)}
+    runs = frozenset(
         one.id
         for one in containers.values()
         if one.region is not None and union.graph.regions[one.region].kind is RegionKind.UNCHANGED
-    }
-    runs -= {*expansion.opened, *(runs if expansion.every else ())}
-    expansion = replace(expansion, closed=expansion.closed | runs)
-    visible = visible_graph(tree, expansion, MOST_NODES, separate=_changed_parts(union))
+    )
+    separate = _changed_parts(union)
+    while True:
+        closed = () if expansion.every else runs.difference(expansion.opened)
+        drawn = replace(expansion, closed=expansion.closed.union(closed))
+        visible = visible_graph(union.tree, drawn, MOST_NODES, separate=separate)
+        hidden = _group_of_first_change(visible, containers, expansion, changed)
+        if hidden is None:
+            break
+        expansion = replace(expansion, opened=(hidden, *expansion.opened))
     regions = tuple(
         region._replace(name=f"{region.name}, all alike")
         if region.kind is RegionKind.REPEAT
@@ -88,6 +96,28 @@ def side_graphs(union: UnionGraph, expansion: Expansion | None = None) -> SideGr
     visible = replace(visible, graph=replace(visible.graph, regions=regions))
     sides = [_Side(union, visible, containers, at).read() for at in range(len(union.stages))]
     return SideGraphs(visible.graph, sides)
+
+
+def _group_of_first_change(
+    visible: VisibleGraph,
+    containers: Mapping[str, Container],
+    expansion: Expansion,
+    changed: Collection[NodeId],
+) -> str | None:
+    """Return the collapsed group to expand, None if a change is drawn, or all as was asked for.
+
+    A call that became several is drawn also where these are a group.
+    """
+    groups: set[str] = set()
+    for one in changed:
+        place = visible.where(one)
+        container = containers.get(place or "")
+        if place == one or (container and container.kind is RegionKind.FUSED):
+            return None
+        groups.add(place or "")
+    groups -= {*expansion.opened, *expansion.closed}
+    drawn = (one for one in visible.graph.nodes if one.kind is NodeKind.GROUP and one.id in groups)
+    return None if expansion.every is not None else next((one.id for one in drawn), None)
 
 
 _PARTS = (*INPUT_KINDS, NodeKind.TUPLE_GET_ITEM)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from irviz.model.diff.aligned_stage_graphs import SideGraph, SideGraphs, side_graphs
-from irviz.model.diff.diff_result import FunctionDiff
+from irviz.model.diff.diff_result import ChangeKind, FunctionDiff
 from irviz.model.diff.union_graph import union_graph
 from irviz.model.folding.expansion import Expansion
-from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, NodeKind, RegionKind
+from irviz.model.graph.graph import OUTPUT, Edge, Graph, Node, NodeId, RegionKind
 from irviz.view.graph.change_marks import ChangeMark, SideChanges, reserved_width, side_marks
 from irviz.view.graph.dot import layout_input
 from irviz.view.graph.edge_routes import BETWEEN, TURN_AT_SOURCE, Routing, rounded
@@ -297,22 +297,6 @@ class PlacedDiff:
         return SideChanges(found, frozenset(unchanged), _edge_changes(edges, kinds, unchanged))
 
 
-def _group_of_first_change(
-    sides: SideGraphs, marks: Sequence[SideChanges], expansion: Expansion
-) -> str | None:
-    """Return the collapsed group to expand, None if a change is drawn, or all as was asked for."""
-    marked = [
-        (side.places.get(node.id, node.id), node.kind)
-        for side, each in zip(sides.sides, marks, strict=True)
-        for node in side.graph.nodes
-        if node.id in each.marks
-    ]
-    if expansion.every is not None or any(kind is not NodeKind.GROUP for _, kind in marked):
-        return None
-    groups = {place for place, _ in marked} - {*expansion.opened, *expansion.closed}
-    return next((str(node.id) for node in sides.union.nodes if node.id in groups), None)
-
-
 def place_diff(
     diff: FunctionDiff, direction: str = "up", expansion: Expansion | None = None
 ) -> PlacedDiff:
@@ -323,16 +307,17 @@ def place_diff(
     before, after = diff.graphs
     assert before is not None
     assert after is not None
-    both, expansion = union_graph((before, after), (diff.nodes,)), expansion or Expansion()
-    while True:
-        sides = side_graphs(both, expansion)
-        marks = [
-            side_marks(one, diff.nodes, is_before=not at) for at, one in enumerate(sides.sides)
-        ]
-        hidden = _group_of_first_change(sides, marks, expansion)
-        if hidden is None:
-            break
-        expansion = replace(expansion, opened=(hidden, *expansion.opened))
+    both = union_graph((before, after), (diff.nodes,))
+    changed = {
+        leaves[one]
+        for each in diff.nodes
+        if each.change is not ChangeKind.SAME
+        for ids, leaves in zip((each.before, each.after), both.nodes, strict=True)
+        for one in ids
+        if one in leaves
+    }
+    sides = side_graphs(both, expansion, changed)
+    marks = [side_marks(one, diff.nodes, is_before=not at) for at, one in enumerate(sides.sides)]
     if not any(each.marks for each in marks):  # nothing stands out from what is pale
         marks = [each._replace(unchanged=frozenset()) for each in marks]
     widths = [{one: reserved_width(mark) for one, mark in each.marks.items()} for each in marks]

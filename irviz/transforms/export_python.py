@@ -21,6 +21,7 @@ from tvm import ir, tirx
 from tvm_ffi import structural_equal
 
 from irviz.errors import IrvizError
+from irviz.ir.parameter_values import is_equal_array
 from irviz.ir.tvmscript import tvmscript
 from irviz.loaders.tvmscript.admission import admit
 from irviz.loaders.tvmscript.read_modules import parse_admitted
@@ -71,7 +72,7 @@ class PythonScript:
             raise UnwritableError(f"{name!r} is of dtype {value.dtype}, which NumPy cannot save")
         name = f"{name}_" if name in ("file", "allow_pickle") else name  # parameters of np.savez
         key, count = name, 1
-        while key in self.arrays and not _is_same(self.arrays[key], value):
+        while key in self.arrays and not is_equal_array(self.arrays[key], value):
             count += 1
             key = f"{name}_{count}"
         self.arrays[key] = value
@@ -171,12 +172,6 @@ def _packed(content: bytes, level: int) -> str:
     lines = textwrap.wrap(text, _WIDTH)
     literal = f'"{text}"' if len(lines) < 2 else '"""\n' + "\n".join(lines) + '\n"""'
     return f"zlib.decompress(base64.b64decode({literal}))"
-
-
-def _is_same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    return (
-        one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
-    )
 
 
 _IMPORTABLE = ("tvm", "tvm_ffi", "numpy")

@@ -27,13 +27,6 @@ from irviz.worker.child_process import (
     kill_children,
     reap_children,
 )
-from irviz.worker.responses import (
-    Packed,
-    UnreadableAnswerError,
-    answer_file,
-    pack_failure,
-    packed_call,
-)
 from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
 
 Result = TypeVar("Result")
@@ -67,7 +60,9 @@ _printed = -1
 """Where a fork prints when it is confined."""
 
 
-def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -> Result | Packed:
+def in_fresh_process(
+    work: Callable[[], Result], *, is_confined: bool = False
+) -> Result | responses.Packed:
     """Call a function in a fork of this worker, and return its answer as it was packed there.
 
     Raises FreshProcessEndedError if the fork ends without an answer, and SandboxError if it cannot
@@ -82,7 +77,7 @@ def in_fresh_process(work: Callable[[], Result], *, is_confined: bool = False) -
     if _spare is not None:  # it cannot do what was made ready for this run
         _close(_spare)  # with which it ends
         _spare = None
-    return Packed(_answer_of(_forked(lambda _: packed_call(called))))
+    return responses.Packed(_answer_of(_forked(lambda _: responses.packed_call(called))))
 
 
 def confined(work: Callable[[], Result]) -> Result:
@@ -91,7 +86,7 @@ def confined(work: Callable[[], Result]) -> Result:
         raise SandboxError(errno.ENOTSUP, "only a fresh process can be confined")
     flush_stdout()
     os.dup2(_printed, 1)
-    confine([one for one in (responses.pipe_number(), answer_file()) if one is not None])
+    confine([one for one in (responses.pipe_number(), responses.answer_file()) if one is not None])
     return work()
 
 
@@ -112,8 +107,8 @@ def in_spare_process(request: object) -> bytes | None:
         return None
     try:
         return _answer_of(fork)
-    except (FreshProcessEndedError, UnreadableAnswerError) as failure:
-        return pack_failure(failure, "")
+    except (FreshProcessEndedError, responses.UnreadableAnswerError) as failure:
+        return responses.pack_failure(failure, "")
 
 
 def prepare_spare_process(serve: Callable[..., bytes], practice: bytes, *, is_wanted: bool) -> None:
@@ -179,16 +174,12 @@ def _answer_of(fork: _Fork) -> bytes:
     """Pass progress messages on, and return the answer; then end the fork and all it started."""
     try:
         answer = _relayed(fork)
-    except UnreadableAnswerError:
-        kill_children()
-        raise
+        if answer is None:
+            _, status = os.waitpid(fork.pid, 0)
+            raise FreshProcessEndedError(os.waitstatus_to_exitcode(status))
+        return answer
     finally:
-        _close(fork)
-    code = 0 if answer is not None else os.waitstatus_to_exitcode(os.waitpid(fork.pid, 0)[1])
-    kill_children()
-    if answer is None:
-        raise FreshProcessEndedError(code)
-    return answer
+        kill_children()
 
 
 def _close(fork: _Fork) -> None:
@@ -198,7 +189,7 @@ def _close(fork: _Fork) -> None:
 
 
 def _relayed(fork: _Fork) -> bytes | None:
-    """Pass on progress messages and what is printed.
+    """Pass on progress messages and what is printed, and close the pipes.
 
     Returns the answer, None if the process ends without one; raises UnreadableAnswerError.
     """
@@ -219,13 +210,14 @@ def _relayed(fork: _Fork) -> bytes | None:
                 if kind != responses.ANSWER:
                     responses.send_frame(kind, content)
                 elif len(content) > _MOST_BYTES:
-                    raise UnreadableAnswerError(f"it has {len(content):,} bytes")
+                    raise responses.UnreadableAnswerError(f"it has {len(content):,} bytes")
                 else:
                     answer, wait = content, 0
     except EOFError:
         pass
     except ValueError as failure:
-        raise UnreadableAnswerError(str(failure)) from None
+        raise responses.UnreadableAnswerError(str(failure)) from None
     finally:
         os.close(ended)
+        _close(fork)
     return answer

@@ -202,15 +202,14 @@ class _Thread(threading.local):
         self.entered.append(context)
 
     def leave(self, context: PassContext) -> None:
-        for index in reversed(range(len(self.entered))):
-            if self.entered[index].same_as(context):
-                _remove(self.entered.pop(index))
-                return
+        if context in self.entered:
+            self.entered.remove(context)
+            _remove(context)
 
     def follow(self) -> None:
         """Instrument the current context if it was entered before the hooks were installed."""
         current = PassContext.current()
-        if not any(current.same_as(one) for one in reversed(self.entered)):
+        if current not in self.entered:
             self.enter(current)
 
     def note(self, info: PassInfo | None, mod: ir.IRModule) -> None:
@@ -238,7 +237,7 @@ _thread = _Thread()
 def logging_passes(log: PassLog) -> Iterator[None]:
     """Log the passes that this thread runs inside the block."""
     cost = _thread.cost
-    _hooks.install()
+    _add_hooks()
     try:
         _thread.follow()
         log.depth, log.start = _thread.open, _thread.now()
@@ -254,7 +253,7 @@ def logging_passes(log: PassLog) -> Iterator[None]:
             while _thread.entered:
                 _remove(_thread.entered.pop())
             _thread.open = 0
-        _hooks.remove()
+        _remove_hooks()
 
 
 @pass_instrument
@@ -281,9 +280,8 @@ _FIELDS = {one.name: one for one in PassContext.__tvm_ffi_type_info__.fields}
 
 @dataclass
 class _Instrumented:
-    """A context that has our instruments, with its own ones and how often it has been entered."""
+    """The own instruments of a context that has ours, and how often it has been entered."""
 
-    context: PassContext
     before: tvm_ffi.Array[Any]
     count: int = 1
 
@@ -291,30 +289,28 @@ class _Instrumented:
 _still_read: deque[tvm_ffi.Array[Any]] = deque(maxlen=1024)
 """Replaced lists, kept alive because another thread may still iterate over one."""
 _lock = threading.Lock()
-_instrumented: dict[int, _Instrumented] = {}
+_instrumented: dict[PassContext, _Instrumented] = {}
 
 
 def _install(context: PassContext) -> None:
     """Add our instruments around those of a context."""
-    key = context.__chandle__()
     with _lock:
-        if key in _instrumented:  # entered once more, perhaps by another thread
-            _instrumented[key].count += 1
+        if context in _instrumented:  # entered once more, perhaps by another thread
+            _instrumented[context].count += 1
             return
         before = context.instruments
-        _instrumented[key] = _Instrumented(context, before)
+        _instrumented[context] = _Instrumented(before)
         _set_instruments(context, tvm_ffi.convert(_with_ours(before)))
 
 
 def _remove(context: PassContext) -> None:
     """Remove our instruments; those that others have added since stay."""
-    key = context.__chandle__()
     with _lock:
-        held = _instrumented[key]
+        held = _instrumented[context]
         held.count -= 1
         if held.count:
             return
-        del _instrumented[key]
+        del _instrumented[context]
         left = _without_ours(context.instruments)
         is_as_before = len(left) == len(held.before) and all(
             one.same_as(other) for one, other in zip(left, held.before, strict=True)
@@ -340,42 +336,6 @@ def _without_ours(instruments: Iterable[Any]) -> list[Any]:
 Method = Callable[..., Any]
 
 
-class _Hooks:
-    """Wraps methods of TVM's classes while any thread has a log."""
-
-    def __init__(self, wrappers: dict[tuple[type, str], Method]) -> None:
-        self._wrappers = wrappers
-        self._lock = threading.Lock()
-        self._count = 0
-        self._wrapped: dict[tuple[type, str], tuple[Method, Method]] = {}
-
-    def install(self) -> None:
-        with self._lock:
-            self._count += 1
-            if self._count == 1:
-                for (owner, name), wrapper in self._wrappers.items():
-                    theirs = getattr(owner, name)
-                    ours = functools.wraps(theirs)(_around(theirs, wrapper))
-                    self._wrapped[owner, name] = theirs, ours
-                    setattr(owner, name, ours)
-
-    def remove(self) -> None:
-        with self._lock:
-            self._count -= 1
-            if self._count == 0:
-                for (owner, name), (theirs, ours) in self._wrapped.items():
-                    if getattr(owner, name) is ours:  # else somebody has wrapped it since
-                        setattr(owner, name, theirs)
-                self._wrapped.clear()
-
-
-def _around(theirs: Method, wrapper: Method) -> Method:
-    def ours(self: object, *arguments: Any, **named: Any) -> Any:
-        return wrapper(theirs, self, *arguments, **named)
-
-    return ours
-
-
 def _enter(theirs: Method, context: PassContext) -> Any:
     result = theirs(context)
     if _thread.logs:
@@ -390,7 +350,7 @@ def _exit(theirs: Method, context: PassContext, *failure: Any) -> Any:
 
 def _override(theirs: Method, context: PassContext, instruments: Iterable[Any]) -> Any:
     with _lock:
-        is_ours = context.__chandle__() in _instrumented
+        is_ours = context in _instrumented
     return theirs(context, _with_ours(instruments) if is_ours else instruments)
 
 
@@ -407,11 +367,42 @@ def _call(theirs: Method, called: Pass, *arguments: Any, **named: Any) -> Any:
         raise
 
 
-_hooks = _Hooks(
-    {
-        (PassContext, "__enter__"): _enter,
-        (PassContext, "__exit__"): _exit,
-        (PassContext, "override_instruments"): _override,
-        (Pass, "__call__"): _call,
-    }
+_HOOKS = (
+    (PassContext, "__enter__", _enter),
+    (PassContext, "__exit__", _exit),
+    (PassContext, "override_instruments", _override),
+    (Pass, "__call__", _call),
 )
+"""The methods of TVM's classes that are wrapped while any thread has a log."""
+_hooked: list[tuple[type, str, Method, Method]] = []
+_logs = 0
+
+
+def _add_hooks() -> None:
+    global _logs
+    with _lock:
+        _logs += 1
+        if _logs == 1:
+            for owner, name, wrapper in _HOOKS:
+                theirs = getattr(owner, name)
+                ours = _around(theirs, wrapper)
+                _hooked.append((owner, name, theirs, ours))
+                setattr(owner, name, ours)
+
+
+def _remove_hooks() -> None:
+    global _logs
+    with _lock:
+        _logs -= 1
+        while not _logs and _hooked:
+            owner, name, theirs, ours = _hooked.pop()
+            if getattr(owner, name) is ours:  # else somebody has wrapped it since
+                setattr(owner, name, theirs)
+
+
+def _around(theirs: Method, wrapper: Method) -> Method:
+    @functools.wraps(theirs)
+    def ours(self: object, *arguments: Any, **named: Any) -> Any:
+        return wrapper(theirs, self, *arguments, **named)
+
+    return ours

@@ -373,11 +373,6 @@ class SimulatedMemory:
         self._newest = ""
 
     @property
-    def count(self) -> int:
-        """The number of steps so far."""
-        return len(self._steps)
-
-    @property
     def state(self) -> MemoryState:
         """The current state."""
         return MemoryState(dict(self._counts), self._held, self._unplanned)
@@ -391,7 +386,7 @@ class SimulatedMemory:
     def storage(self, nbytes: int) -> Block:
         """Allocate a storage; the caller must hold it next."""
         self._newest = f"storage {len(self._storages) + 1}"
-        block = Block(self._newest, nbytes, self.count)
+        block = Block(self._newest, nbytes, len(self._steps))
         self._storages.append(block)
         self._counts[block] = 0
         self._held += nbytes
@@ -399,7 +394,7 @@ class SimulatedMemory:
 
     def buffer(self, name: str, node: NodeId | None, nbytes: int, storage: Block) -> Block:
         """Put a buffer into a storage; the caller must hold it next."""
-        block = Block(name, nbytes, self.count, storage=storage, node=node)
+        block = Block(name, nbytes, len(self._steps), storage=storage, node=node)
         self._buffers.append(block)
         self._counts[block] = 0
         self._counts[storage] += 1
@@ -424,7 +419,7 @@ class SimulatedMemory:
                 self._flush()  # it existed together with what was allocated since the last step
                 self._held -= block.nbytes
             del self._counts[block]
-            block.stop = self.count
+            block.stop = len(self._steps)
 
     def restore(self, state: MemoryState) -> None:
         """Restore a state, and keep the steps made since."""
@@ -465,7 +460,7 @@ class SimulatedMemory:
 
     def _end(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            block.stop = self.count
+            block.stop = len(self._steps)
 
 
 def _blocks(value: Held) -> Iterator[Block]:

@@ -11,14 +11,7 @@ import socket
 from collections.abc import Callable, Collection
 from typing import NoReturn
 
-from irviz.worker import worker_main
-from irviz.worker.child_process import (
-    adopt_orphans,
-    end_with_parent,
-    fork,
-    kill_children,
-    reap_children,
-)
+from irviz.worker import child_process, worker_main
 
 MESSAGE_BYTES = 64
 _DESCRIPTORS = 3
@@ -36,8 +29,8 @@ def main(parent: int, modules: Collection[str] = ()) -> None:
     number and the worker's exit code, if there was such a worker. The name of a module with file
     descriptors requests a process that runs the module's `main`, and that nothing here ends.
     """
-    end_with_parent(parent, signal.SIGTERM)
-    adopt_orphans()
+    child_process.end_with_parent(parent, signal.SIGTERM)
+    child_process.adopt_orphans()
     with contextlib.suppress(Exception):  # each worker tries again, and reports the error
         worker_main.load_tvm()
         for module in modules:
@@ -81,13 +74,13 @@ def _serve(parent: socket.socket) -> Callable[[], None]:
             continue
         pid = None
         with contextlib.suppress(OSError):  # the parent notices that the worker's pipes close
-            pid = fork()
+            pid = child_process.fork()
         is_worker = number.isdigit()
         if pid == 0:
             parent.close()
             _begin(descriptors)
             if is_worker:
-                end_with_parent(server)
+                child_process.end_with_parent(server)
                 return worker_main.main
             main: Callable[[], None] = importlib.import_module(number.decode()).main
             return main
@@ -126,8 +119,8 @@ def _end_all(*_: object) -> NoReturn:
 def _end_orphans() -> None:
     """Kill what workers that have ended have left."""
     kept = [*_pids.values(), *_others]
-    kill_children(kept)
-    reap_children(kept)
+    child_process.kill_children(kept)
+    child_process.reap_children(kept)
 
 
 def _kill(pid: int) -> None:

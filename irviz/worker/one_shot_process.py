@@ -18,15 +18,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
 
-from irviz.worker import responses
+from irviz.worker import child_process, responses
 from irviz.worker.captured_output import MOST_BYTES, flush_stdout
-from irviz.worker.child_process import (
-    adopt_orphans,
-    end_with_parent,
-    fork,
-    kill_children,
-    reap_children,
-)
 from irviz.worker.sandbox import SandboxError, can_confine, confine, filter_code
 
 Result = TypeVar("Result")
@@ -134,15 +127,15 @@ def prepare_spare_process(serve: Callable[..., bytes], practice: bytes, *, is_wa
 
 def _forked(serve: Callable[[BinaryIO], bytes]) -> _Fork:
     """Fork this process to call a function and send its answer."""
-    adopt_orphans()
-    reap_children(options=os.WNOHANG)  # processes of the run before
+    child_process.adopt_orphans()
+    child_process.reap_children(options=os.WNOHANG)  # processes of the run before
     received, sent = os.pipe()
     printed, its_output = os.pipe()
     asked, request = os.pipe()
     server = os.getpid()
-    pid = fork()
+    pid = child_process.fork()
     if pid == 0:
-        end_with_parent(server)
+        child_process.end_with_parent(server)
         for number in (request, received, printed):
             os.close(number)
         _serve(serve, asked, sent, its_output)
@@ -179,7 +172,7 @@ def _answer_of(fork: _Fork) -> bytes:
             raise FreshProcessEndedError(os.waitstatus_to_exitcode(status))
         return answer
     finally:
-        kill_children()
+        child_process.kill_children()
 
 
 def _close(fork: _Fork) -> None:

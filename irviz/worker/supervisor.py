@@ -28,18 +28,11 @@ import cloudpickle
 
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import CALL_SECONDS
+from irviz.worker import responses
 from irviz.worker.captured_output import StdoutCapture
 from irviz.worker.child_process import Fork, Process, Surroundings, end_process
 from irviz.worker.fork_server_main import MESSAGE_BYTES, main_of_fork
 from irviz.worker.one_shot_process import CAN_FORK, FreshProcessEndedError
-from irviz.worker.responses import (
-    PROGRESS,
-    UnreadableAnswerError,
-    answer_type,
-    exception,
-    receive_frame,
-    unpack_answer,
-)
 from irviz.worker.shared_arrays import Place, answer_place
 from irviz.worker.worker_main import call_with_limit, initialize, load_tvm
 
@@ -142,12 +135,12 @@ class Worker:
         with self._turn(since):
             process = self._ready_process(since)
             try:
-                kind = answer_type(function) if answer is None else answer
+                kind = responses.answer_type(function) if answer is None else answer
                 future: Future[Result] = process.submit(
                     call_with_limit, memory, function, *arguments, answer=kind, is_run=is_run
                 )
                 return self._wait(process, future, seconds, on_progress)
-            except (_TimeUpError, EndedError, UnreadableAnswerError) as failure:
+            except (_TimeUpError, EndedError, responses.UnreadableAnswerError) as failure:
                 self._end(process)
                 raise self._error(failure, process, since) from None
             except FreshProcessEndedError as failure:
@@ -243,7 +236,7 @@ class Worker:
             return CancelledError("it was cancelled", doing)
         if isinstance(failure, _TimeUpError):
             return TimedOutError(f"it {failure}", doing)
-        if isinstance(failure, UnreadableAnswerError):
+        if isinstance(failure, responses.UnreadableAnswerError):
             return CrashedError("it gave an answer that cannot be read", doing)
         return CrashedError(f"{_ENDED}{exit_status(process.exit_code)}", doing)
 
@@ -351,7 +344,7 @@ class WorkerHandle:
         The future raises what the function raises, EndedError or UnreadableAnswerError.
         """
         future: Future[Any] = Future()
-        kind = answer_type(function) if answer is None else answer
+        kind = responses.answer_type(function) if answer is None else answer
         call = cloudpickle.dumps((function, arguments))
         self._requests.put((future, partial(self._answer, call, kind, is_run=is_run)))
         return future
@@ -380,12 +373,12 @@ class WorkerHandle:
             try:
                 packed = self._exchange(call, place, is_run=is_run)
             except ValueError as failure:
-                raise UnreadableAnswerError(str(failure)) from None
+                raise responses.UnreadableAnswerError(str(failure)) from None
             except Exception:  # a pipe that is closed or cut off
                 raise EndedError from None
-            value, failed = unpack_answer(packed, place, kind)
+            value, failed = responses.unpack_answer(packed, place, kind)
         if failed is not None:
-            raised = exception(failed)
+            raised = responses.exception(failed)
             # where code of the user's failed helps; of a file that is refused, the message says all
             is_plain = isinstance(raised, LoadError)
             raise raised from (None if is_plain else WorkerTraceback(failed.text))
@@ -398,8 +391,8 @@ class WorkerHandle:
         pickle.dump((is_run, call, place), requests)
         requests.flush()
         while True:
-            kind, content = receive_frame(answers)
-            if kind != PROGRESS:
+            kind, content = responses.receive_frame(answers)
+            if kind != responses.PROGRESS:
                 return content
             self.doing = content.decode(errors="replace")
 

@@ -19,18 +19,9 @@ from irviz.errors import TransformError
 from irviz.loaders.file_limits import brief
 from irviz.runtime.module_serialization import PortableFunction
 from irviz.transforms.export_python import PythonScript, UnwritableError, define_function
-from irviz.transforms.passes import pass_metadata
+from irviz.transforms.passes import parameters, pass_metadata
 from irviz.transforms.passes.catalog import CatalogEntry, TargetUse, find, user_entry
-from irviz.transforms.passes.parameters import (
-    NameScope,
-    ParameterKind,
-    argument_label,
-    argument_source,
-    make_target,
-    plain_argument,
-    resolve_argument,
-    target_source,
-)
+from irviz.transforms.passes.parameters import ParameterKind
 from irviz.transforms.passes.pattern_rewrite import Rewrite
 from irviz.transforms.stage import SavedAs, Transform
 from irviz.worker.captured_output import captured_stderr
@@ -63,7 +54,7 @@ class PassCall(Transform):
     def label(self) -> str:
         """The pass's name, with its arguments."""
         given = ", ".join(
-            f"{name}={argument_label(value)}" for name, value in self.arguments.items()
+            f"{name}={parameters.argument_label(value)}" for name, value in self.arguments.items()
         )
         return f"{self.entry.label}({given})" if given else self.entry.label
 
@@ -99,9 +90,9 @@ class PassCall(Transform):
         use, context = self.entry.needs_target, contextlib.nullcontext()
         here = tvm.target.Target.current(allow_none=True)
         if use is TargetUse.AROUND and (here is None or self.arguments.get(_TARGET)):
-            context = make_target(self._target)
+            context = parameters.make_target(self._target)
         elif use is TargetUse.ANNOTATED:
-            chosen = make_target(self._target)
+            chosen = parameters.make_target(self._target)
             chosen = chosen if chosen.host else tvm.target.Target(chosen, host=_HOST)
             mod = tirx.transform.BindTarget(chosen)(mod)
         with context:
@@ -133,10 +124,10 @@ class PassCall(Transform):
             case TargetUse.NONE:
                 lines = [call]
             case TargetUse.AROUND:
-                lines = [f"with {target_source(self._target)}:", f"    {call}"]
+                lines = [f"with {parameters.target_source(self._target)}:", f"    {call}"]
             case TargetUse.ANNOTATED:
-                host = "" if make_target(self._target).host else _HOST
-                chosen = target_source(self._target, host)
+                host = "" if parameters.make_target(self._target).host else _HOST
+                chosen = parameters.target_source(self._target, host)
                 lines = [f"mod = tirx.transform.BindTarget({chosen})(mod)", call]
                 needs = (*needs, "from tvm import tirx")
         script.add(*lines, needs=needs)
@@ -160,9 +151,9 @@ class PassCall(Transform):
         return {n: v for n, v in self.arguments.items() if not (has_target and n == _TARGET)}
 
     def _create(self, mod: ir.IRModule) -> tvm.ir.transform.Pass | Transform:
-        entry, scope = self.entry, NameScope(mod, self._function)
+        entry, scope = self.entry, parameters.NameScope(mod, self._function)
         arguments = {
-            name: resolve_argument(entry.parameter(name), value, scope)
+            name: parameters.resolve_argument(entry.parameter(name), value, scope)
             for name, value in self._pass_arguments.items()
         }
         created = entry.make(**arguments)
@@ -176,7 +167,7 @@ class PassCall(Transform):
     def _expression(self, script: PythonScript) -> str:
         entry = self.entry
         arguments = {
-            name: argument_source(entry.parameter(name), value, script, self._function)
+            name: parameters.argument_source(entry.parameter(name), value, script, self._function)
             for name, value in self._pass_arguments.items()
         }
         if isinstance(self.own, PortableFunction):
@@ -222,7 +213,7 @@ def named_pass(name: str, /, **arguments: object) -> PassCall:
 
 def _checked_call(entry: CatalogEntry, arguments: Mapping[str, object]) -> PassCall:
     plain = {
-        name: plain_argument(entry.parameter(name), value, entry.label)
+        name: parameters.plain_argument(entry.parameter(name), value, entry.label)
         for name, value in arguments.items()
     }
     for parameter in entry.parameters:
@@ -313,7 +304,7 @@ class TVMPass(Transform):
         words = f"{self.label} wants a target and none was given: it ran for {wanted}\n"
         with contextlib.suppress(OSError):  # where TVM writes, which is kept with the stage
             os.write(2, words.encode())
-        with make_target(wanted):
+        with parameters.make_target(wanted):
             return self.wrapped(mod)
 
     def __reduce__(self) -> NoReturn:

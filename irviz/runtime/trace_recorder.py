@@ -13,7 +13,7 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax
 
-from irviz.ir.module_functions import relax_functions
+from irviz.ir.module_functions import relax_functions, with_functions
 from irviz.ir.node_ids import identify
 from irviz.model.graph.graph import NodeId, inlined_id
 from irviz.model.runs.array_diff import summarise
@@ -57,10 +57,7 @@ def instrument(mod: ir.IRModule, function: str) -> Instrumented:
     writer = _Writer(set(functions))
     changed = {name: writer.function(one, identify(one)) for name, one in functions.items()}
     changed[function] = _beginning_with([_report(BEGIN) for _ in range(TICKS)], changed[function])
-    rewritten = {gvar: changed.get(gvar.name_hint, one) for gvar, one in plain.functions.items()}
-    return Instrumented(
-        ir.IRModule(rewritten, attrs=plain.attrs), tuple(writer.nodes), writer.callees
-    )
+    return Instrumented(with_functions(plain, changed), tuple(writer.nodes), writer.callees)
 
 
 class _Writer:

@@ -287,7 +287,7 @@ class _StageBuilder:
         self.stages: list[Stage] = []
         self._names = constant_names
         self._at: Stage | None = None
-        self._first: dict[int, Stage] = {}  # by the module's address
+        self._first: dict[ir.IRModule, Stage] = {}
         self._passes: set[str] = set()
 
     def begin(self, step: PassRun) -> None:
@@ -332,14 +332,14 @@ class _StageBuilder:
         """Move to the stage with this module itself; return whether there is one."""
         if self._at is not None and self._at.module.same_as(mod):
             return True
-        there = self._first.get(mod.__chandle__())
+        there = self._first.get(mod)
         self._at = there or self._at
         return there is not None
 
     def _put(self, stage: Stage) -> None:
         self.stages.append(stage)
         if not stage.error:
-            self._first.setdefault(stage.module.__chandle__(), stage)
+            self._first.setdefault(stage.module, stage)
             self._at = stage
 
     def _add_stage(
@@ -381,17 +381,11 @@ class _StageBuilder:
 
 def _nearest(mod: ir.IRModule, *stages: Stage | None) -> Stage | None:
     """Return the first of the stages that share most functions with a module, None for none."""
-    functions, names = _contents(mod)
+    functions, names = set(mod.functions.values()), set(mod.functions)
 
     def shared(stage: Stage) -> tuple[int, int]:
-        theirs, their_names = _contents(stage.module)
-        return len(functions & theirs), len(names & their_names)
+        theirs = stage.module.functions
+        return len(functions.intersection(theirs.values())), len(names.intersection(theirs))
 
     near = [stage for stage in stages if stage is not None and shared(stage)[1]]
     return max(near, key=shared, default=None)
-
-
-def _contents(mod: ir.IRModule) -> tuple[set[int], set[int]]:
-    """Return the addresses of a module's functions, and of their GlobalVars."""
-    items = mod.functions.items()
-    return {one.__chandle__() for _, one in items}, {one.__chandle__() for one, _ in items}

@@ -14,7 +14,6 @@ import tvm
 import tvm_ffi
 from tvm import ir, relax, tirx
 from tvm.relax.backend import cpu_generic
-from tvm.relax.backend.cpu_generic import legalize_passes, library_dispatch_passes
 from tvm.s_tir import dlight
 from tvm.s_tir import meta_schedule as ms
 
@@ -42,12 +41,15 @@ def optimised(
     """Return the module optimised for a target; raise RunError, and what TVM raises."""
     if build == PLAIN:
         return mod
-    legal = cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
     with target:
-        mod = tvm.transform.Sequential(legal)(mod)
+        mod = tvm.transform.Sequential(_legalizing(target))(mod)
         if build == "dlight":
             return dlight.ApplyDefaultSchedule(dlight.cpu.GEMV(), dlight.cpu.Reduction())(mod)
         return _tuned(mod, database) if build == "tuned" else mod
+
+
+def _legalizing(target: tvm.target.Target) -> list[tvm.transform.Pass]:
+    return cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
 
 
 def _tuned(mod: ir.IRModule, database: str) -> ir.IRModule:
@@ -224,7 +226,7 @@ def nodes_of(mod: ir.IRModule, prim_func: str, target: tvm.target.Target) -> str
     """
     before = {node.id: node.callee for node in _nodes(mod)}
     lowered = mod
-    for step in (None, *library_dispatch_passes(target), *legalize_passes(target)):
+    for step in (None, *_legalizing(target)):
         with target:
             lowered = lowered if step is None else step(lowered)
         found = [node.id for node in _nodes(lowered) if node.callee == prim_func]

@@ -206,12 +206,12 @@ def described(caches: Sequence[object], cache: Cache | None = None) -> tuple[str
     """Describe caches, which were made as `cache`, if that is known: a line for each kind."""
     lines = []
     for kind, name in _KINDS.items():
-        same = [one for one in caches if _kind(one) == kind]
-        words = [name] if len(same) == 1 else [f"{len(same)} {name}s"]
-        facts = list(_facts(kind, same[0], cache)) if same else []
-        if cache is not None and cache.label and kind == _PAGED:
-            words.append(cache.label)
-        lines += [" ".join(words) + (f": {', '.join(facts)}" if facts else "")] * bool(same)
+        if same := [one for one in caches if _kind(one) == kind]:
+            words = [name] if len(same) == 1 else [f"{len(same)} {name}s"]
+            if cache is not None and cache.label and kind == _PAGED:
+                words.append(cache.label)
+            facts = ", ".join(_facts(kind, same[0], cache))
+            lines.append(" ".join(words) + (f": {facts}" if facts else ""))
     return tuple(lines)
 
 

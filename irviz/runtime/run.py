@@ -23,7 +23,6 @@ from irviz.model.runs.run_result import RunResult
 from irviz.runtime import kernel_cache, run_jobs
 from irviz.runtime.build_module import PLAIN
 from irviz.runtime.call_inputs import CallInputs, Cases, Inputs
-from irviz.runtime.kernel_cache import say_if_none_are_kept
 from irviz.runtime.kv_caches import cache_in
 from irviz.runtime.local_vm import remembered
 from irviz.runtime.module_serialization import (
@@ -270,7 +269,7 @@ def perform(
     Modules are sent to the worker only if it does not have them; `name` is the function's, for
     errors. Raises RunError when the work fails, crashes, is cancelled, or exceeds a limit.
     """
-    say_if_none_are_kept()
+    kernel_cache.say_if_none_are_kept()
     if config.confine and (not config.isolate or config.remote is not None):
         raise InputError("confine=True is for a process of its own on this machine: see isolate")
     if config.isolate:

@@ -28,8 +28,6 @@ from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
 from irviz.view.pass_times import PassTimes, TimedPass
 
-_NO_NAMES: ConstantNames = MappingProxyType({})
-
 
 class Recording:
     """The passes that a block of code ran, with the module before and after each.
@@ -94,7 +92,7 @@ class Recording:
         passes = tuple(map(_timed, self.steps))
         return PassTimes(TimedPass("recording", 0.0, self.seconds, passes))
 
-    def stages(self, constant_names: ConstantNames = _NO_NAMES) -> tuple[Stage, ...]:
+    def stages(self, constant_names: ConstantNames = MappingProxyType({})) -> tuple[Stage, ...]:
         """Return the recorded modules as stages, with ids from "0", parents first.
 
         A module that does not derive from an earlier one is labelled like the first.

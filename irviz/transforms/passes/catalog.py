@@ -6,9 +6,8 @@ import difflib
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TypeVar, overload
 
 import tvm
@@ -104,7 +103,8 @@ class CatalogEntry:
 
 def catalog() -> tuple[CatalogEntry, ...]:
     """Return all entries registered so far, sorted by group and name."""
-    own = (user_entry(name, each) for name, each in registered_passes().items())
+    load_entry_points(PASSES)
+    own = (user_entry(name, each) for name, each in PASSES_BY_NAME.items())
     unsorted = [*pass_entries(), *_pipeline_entries(), *own]
     return tuple(sorted(unsorted, key=lambda entry: (GROUPS.index(entry.group), entry.name)))
 
@@ -260,7 +260,7 @@ def _entry(
 Make = TypeVar("Make", bound=Callable[..., object])
 
 PASSES_BY_NAME: dict[str, PortableFunction | Rewrite] = {}
-"""The passes registered in this process; `registered_passes` also loads those of other packages."""
+"""The passes and rewrites registered so far; `catalog` first loads those of other packages."""
 
 
 def register_pass(name: str) -> Callable[[Make], Make]:
@@ -308,12 +308,6 @@ def register_rewrite(
         return decorate
     rewrite = PASSES_BY_NAME[name] = Rewrite(name, pattern, rewriter)
     return rewrite
-
-
-def registered_passes() -> Mapping[str, PortableFunction | Rewrite]:
-    """Return the passes and rewrites registered so far, by name, other packages' too."""
-    load_entry_points(PASSES)
-    return MappingProxyType(PASSES_BY_NAME)
 
 
 def _check_name(name: str) -> None:

@@ -328,25 +328,24 @@ class WorkerHandle:
             _alive.add(self)
         threading.Thread(target=self._serve_requests, daemon=True).start()
         self.ready: Future[None] = self.submit(
-            initialize, prepare, self._started.parent, Surroundings.of_a_worker()
+            initialize, prepare, self._started.parent, Surroundings.of_a_worker(), answer=None
         )
 
     def submit(
         self,
         function: Callable[..., object],
         *arguments: object,
-        answer: Any = None,
+        answer: Any,
         is_run: bool = False,
     ) -> Future[Any]:
         """Request a call, and return a future of its result; raise what pickling raises.
 
-        The result has the type `answer`, by default the one that the function's annotation says.
-        The future raises what the function raises, EndedError or UnreadableAnswerError.
+        The result has the type `answer`. The future raises what the function raises, EndedError or
+        UnreadableAnswerError.
         """
         future: Future[Any] = Future()
-        kind = responses.answer_type(function) if answer is None else answer
         call = cloudpickle.dumps((function, arguments))
-        self._requests.put((future, partial(self._answer, call, kind, is_run=is_run)))
+        self._requests.put((future, partial(self._answer, call, answer, is_run=is_run)))
         return future
 
     def end(self) -> None:

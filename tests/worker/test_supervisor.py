@@ -416,6 +416,8 @@ def test_many_calls_and_many_cancels_at_once_neither_block_nor_lose_a_process():
     for thread in callers:
         thread.join(60)
     is_over.set()
+    for thread in cancellers:  # a late cancel would meet the call below
+        thread.join(60)
     assert not any(thread.is_alive() for thread in callers)
     assert strange == []
     assert counts["cancels"] == 20

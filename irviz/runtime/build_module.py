@@ -49,7 +49,7 @@ def optimised(
 
 
 def _legalizing(target: tvm.target.Target) -> list[tvm.transform.Pass]:
-    return cpu_generic.library_dispatch_passes(target) + cpu_generic.legalize_passes(target)
+    return [*cpu_generic.library_dispatch_passes(target), *cpu_generic.legalize_passes(target)]
 
 
 def _tuned(mod: ir.IRModule, database: str) -> ir.IRModule:

@@ -18,12 +18,7 @@ from irviz.loaders.models.imported_layers import known_layers
 from irviz.progress import Progress
 from irviz.transforms.export_python import PythonScript
 from irviz.transforms.pass_log import PassLog, PassRun, logging_passes, short_line
-from irviz.transforms.passes.pass_transform import (
-    PassCall,
-    default_pass_call,
-    named_pass,
-    write_by_name,
-)
+from irviz.transforms.passes import pass_transform
 from irviz.transforms.stage import SavedAs, Stage, Transform
 from irviz.units import format_duration
 from irviz.view.pass_times import PassTimes, TimedPass
@@ -249,9 +244,9 @@ class RecordedPass(Transform):
         return short_line(self.name)
 
     @property
-    def tried_as(self) -> PassCall | None:
+    def tried_as(self) -> pass_transform.PassCall | None:
         """The catalog's pass of this name."""
-        return default_pass_call(self.name)
+        return pass_transform.default_pass_call(self.name)
 
     @property
     def evaluates_code(self) -> bool:
@@ -261,7 +256,7 @@ class RecordedPass(Transform):
     def __call__(self, mod: ir.IRModule) -> ir.IRModule:
         """Run the catalog's pass of this name; raise TransformError if there is none."""
         try:
-            call = named_pass(self.name)
+            call = pass_transform.named_pass(self.name)
         except TransformError as refusal:
             raise TransformError(
                 f"{self.label!r} was recorded by its name alone, and cannot be run again: {refusal}"
@@ -270,7 +265,7 @@ class RecordedPass(Transform):
 
     def write(self, script: PythonScript, before: ir.IRModule, after: ir.IRModule) -> None:
         """Write the catalog's pass of this name, if it gives the same module."""
-        write_by_name(self.name, script, before, after, f"{self.label} was recorded")
+        pass_transform.write_by_name(self.name, script, before, after, f"{self.label} was recorded")
 
 
 class _StageBuilder:

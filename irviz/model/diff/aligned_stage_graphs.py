@@ -29,7 +29,7 @@ from irviz.model.graph.graph import (
     grouped,
     with_group_titles,
 )
-from irviz.model.graph.memory_accesses import KILLS, STORAGES
+from irviz.model.graph.memory_accesses import STORAGES, plans_memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ class _Side:
             edge.source
             for one in nodes
             for edge in self.stage.leaving.get(one.id, ())
-            if edge.target not in ids and not self._plans_memory(edge)
+            if edge.target not in ids and not plans_memory(one, self.stage[edge.target])
         }
         return [one for one in nodes if one.id in used or one.id in self.stage.outputs]
 
@@ -367,7 +367,8 @@ class _Side:
                 continue
             is_group = end not in self.union.graph.index
             at = numbers.get((start, end, () if is_group else along.position), [])
-            if not at and (source == target or (is_group and self._plans_memory(edge))):
+            ends = self.stage[edge.source], self.stage[edge.target]
+            if not at and (source == target or (is_group and plans_memory(*ends))):
                 continue
             position = () if is_group else edge.position
             for along_drawn in at:
@@ -382,11 +383,6 @@ class _Side:
             key=lambda pair: (order.get(pair[1].target, 0), pair[1].position),
         )
         return [edge for _, edge in pairs], [number for number, _ in pairs]
-
-    def _plans_memory(self, edge: Edge) -> bool:
-        """Return whether an edge only tells where memory comes from, or when it is free."""
-        source, target = self.stage[edge.source], self.stage[edge.target]
-        return source.callee in STORAGES or target.callee in KILLS
 
     def _regions(
         self,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from irviz.limits import MIN_REPEAT
 from irviz.model.graph.graph import Graph, Node, NodeId, NodeKind, Resolution
-from irviz.model.graph.memory_accesses import KILLS, STORAGES
+from irviz.model.graph.memory_accesses import STORAGES, plans_memory
 
 _OF_MODULE = (Resolution.PRIM_FUNC, Resolution.FUNCTION)
 _DIGITS = re.compile(r"\d+")
@@ -59,7 +59,7 @@ class BoundNodes:
 
     def plans_memory(self, operand: Operand, step: int) -> bool:
         """Return whether a step uses an operand only as storage, or frees it."""
-        return self.is_storage(operand) or self.nodes[step].callee in KILLS
+        return plans_memory(self.graph[operand.node], self.nodes[step])
 
     def has_rotation(self, start: int, held: int, copies: int) -> bool:
         """Return whether copies of a repeat use different storage from outside."""

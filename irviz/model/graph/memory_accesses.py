@@ -366,6 +366,11 @@ CHECKS = (
 _ALL = frozenset((*ALLOCATIONS, *KILLS, *CHECKS[:2]))
 
 
+def plans_memory(source: Node, target: Node) -> bool:
+    """Return whether a use of a value only tells where memory comes from, or when it is free."""
+    return source.callee in STORAGES or target.callee in KILLS
+
+
 def computing(nodes: Sequence[Node]) -> Sequence[Node]:
     """Return the nodes that do more than plan memory or rename values, or all if none do."""
     found = [one for one in nodes if one.callee not in _ALL and one.kind is not NodeKind.VALUE]

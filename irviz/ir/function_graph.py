@@ -17,12 +17,13 @@ from irviz.ir.node_ids import MAX_NESTING, NodeIds, nested_bodies, unique_id
 from irviz.ir.relax_calls import CallReader, ValueReading, items, leaves, other_type, other_types
 from irviz.ir.tir_statements import parts_of
 from irviz.ir.type_and_expression_labels import (
-    TextCache,
     TypeText,
+    TypeTexts,
     attributes,
     expression_label,
     literal_label,
     literal_type,
+    once_for_equal,
 )
 from irviz.model.graph.flops import FlopsOfFunction, NodeFlops, node_flops
 from irviz.model.graph.graph import (
@@ -132,8 +133,8 @@ class GraphReader:
         self.constants: dict[NodeId, tvm.runtime.Tensor] = {}
         self._count_flops = count_flops
         self._constant_names = constant_names
-        self._texts = TextCache()
-        self._calls = CallReader(mod, self._texts)
+        self._texts = once_for_equal(TypeTexts)
+        self._calls = CallReader(mod)
         self._literals: dict[int, tuple[str, str]] = {}
         self._returned: dict[int, NodeId] = {}
 

@@ -15,7 +15,7 @@ from irviz.ir.framework_calls import computed_by
 from irviz.ir.module_functions import function_named, python_functions
 from irviz.ir.node_ids import MAX_NESTING
 from irviz.ir.tir_statements import parts_of
-from irviz.ir.type_and_expression_labels import TextCache, type_label
+from irviz.ir.type_and_expression_labels import attributes, once_for_equal, type_label
 from irviz.model.graph.graph import (
     CALLEE,
     PURE_UNKNOWN,
@@ -121,16 +121,16 @@ class CallReader:
     Classes are compared by `type`: `isinstance` takes five times as long for TVM's.
     """
 
-    def __init__(self, mod: ir.IRModule, texts: TextCache) -> None:
-        self._texts = texts
+    def __init__(self, mod: ir.IRModule) -> None:
         self._mod = mod
+        self._attributes = once_for_equal(attributes)
         self._callees: dict[str, Callee] = {}
         self._operators: dict[int, tuple[str, NodeKind, bool, Access | None]] = {}
 
     def read(self, call: ir.Call, ids: Mapping[int, NodeId]) -> ValueReading | None:
         """Read a call of Relax; return None for any other, and if the callee's class is unknown."""
         op, arguments = call.op, items(call.args)
-        attrs = self._texts.attributes(call.attrs)
+        attrs = self._attributes(call.attrs)
         if type(op) is ir.Op:
             operator, kind, is_pure, access = self._operator(op)
             is_call = operator in NAMED_CALLS

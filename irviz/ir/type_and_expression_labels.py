@@ -225,18 +225,11 @@ class TypeTexts:
 
 
 # Without this cache, turning every shape into text takes longer than `mod.script()`.
-class TextCache:
-    """Caches texts by TVM's structural hash: a large module has few different ones.
+def once_for_equal(make: Callable[[Any], _Text]) -> Callable[[object], _Text]:
+    """Return a function that makes a text once for all values with the same structural hash.
 
-    Symbolic sizes are hashed by identity, so a cache serves one module.
+    Symbolic sizes are hashed by identity, so it serves one module, which has few different texts.
     """
-
-    def __init__(self) -> None:
-        self.type_texts = _once_for_equal(TypeTexts)
-        self.attributes = _once_for_equal(attributes)
-
-
-def _once_for_equal(make: Callable[[Any], _Text]) -> Callable[[object], _Text]:
     made: dict[int, _Text] = {}
 
     def cached(value: object) -> _Text:
@@ -253,7 +246,7 @@ class TypeText:
 
     __slots__ = ("_of_type", "_texts", "_value")
 
-    def __init__(self, value: ir.Expr, texts: TextCache) -> None:
+    def __init__(self, value: ir.Expr, texts: Callable[[object], TypeTexts]) -> None:
         self._value = value
         self._texts = texts
         self._of_type: TypeTexts | None = None
@@ -267,7 +260,7 @@ class TypeText:
         return (self._of_type or self._found()).parts
 
     def _found(self) -> TypeTexts:
-        self._of_type = self._texts.type_texts(getattr(self._value, "ty", None))
+        self._of_type = self._texts(getattr(self._value, "ty", None))
         return self._of_type
 
     def is_of(self, other: TypeText) -> bool:

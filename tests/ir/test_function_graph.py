@@ -14,7 +14,6 @@ from irviz.course.mlp import MyModule, MyModuleStatic
 from irviz.ir.function_graph import extract, read_function
 from irviz.ir.module_functions import NoFunctionError
 from irviz.ir.relax_calls import CallReader
-from irviz.ir.type_and_expression_labels import TextCache
 from irviz.model.graph.graph import Literal, NodeKind, RegionKind, Resolution
 from irviz.transforms.bind_params import bind_params
 from irviz.transforms.kernels import library  # noqa: F401 - registers env.relu
@@ -71,11 +70,8 @@ def test_a_called_name_leads_to_the_module_first_then_to_what_is_registered(modu
 def test_a_name_of_the_module_hides_a_registered_one(modules):
     renamed = ir.IRModule({ir.GlobalVar("env.relu"): modules.EveryKind["double"]})
     called = relax.ExternFunc("env.relu")
-    assert CallReader(renamed, TextCache()).callee(called, "").resolution is Resolution.PRIM_FUNC
-    assert (
-        CallReader(modules.EveryKind, TextCache()).callee(called, "").resolution
-        is Resolution.LIBRARY
-    )
+    assert CallReader(renamed).callee(called, "").resolution is Resolution.PRIM_FUNC
+    assert CallReader(modules.EveryKind).callee(called, "").resolution is Resolution.LIBRARY
 
 
 def test_edges_go_from_what_is_used_to_where_at_its_position(modules):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,12 +224,7 @@ _CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
 _ROW, _PLANE, _CHANNELS_FIRST, _CHANNELS_LAST = "row", "HW", "CHW", "HWC"
 
 
-_Axes = tuple["int | None", int, str, "int | None", "int | None"]
-"""Batch, channels, order of the axes, height and width."""
-
-
-@dataclass(frozen=True)
-class ImageLayout:
+class ImageLayout(NamedTuple):
     """How an image is laid out as an array: order and size of the axes, and dtype.
 
     `batch` is the size of the batch axis, None if there is none. `height` and `width` are None if
@@ -241,7 +236,7 @@ class ImageLayout:
     order: str
     height: int | None
     width: int | None
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any] = np.dtype("float32")
 
 
 def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | None) -> ImageLayout:
@@ -252,19 +247,19 @@ def image_layout(name: str, shape: tuple[int | None, ...] | None, dtype: str | N
     another shape or dtype.
     """
     takes = "any shape" if shape is None else str(shape).replace("None", "?")
-    axes = _axes(shape or ())
-    if axes is None or any(size is not None and size < 1 for size in (axes[0], *axes[3:])):
+    layout = _layout(shape or ())
+    sizes = () if layout is None else (layout.batch, layout.height, layout.width)
+    if layout is None or any(size is not None and size < 1 for size in sizes):
         raise FileError(
             f"is an image, and {name!r} takes {takes}, which is not the shape of an image: give "
             "arrays as .npy or .npz"
         )
-    height, width = axes[3:]
-    if (height or 1) * (width or 1) > MAX_PIXELS:
+    if (layout.height or 1) * (layout.width or 1) > MAX_PIXELS:
         raise FileError(
             f"is an image, and {name!r} takes {takes}, which are more than {MAX_PIXELS:,} "
             "pixels: give smaller sizes"
         )
-    return ImageLayout(*axes, _dtype(name, dtype))
+    return layout._replace(dtype=_dtype(name, dtype))
 
 
 def open_image(content: bytes) -> Image:
@@ -313,36 +308,36 @@ def image_array(image: Image, layout: ImageLayout) -> NDArray[Any]:
     return planes.reshape(-1) if layout.order == _ROW else planes
 
 
-def _axes(shape: Sequence[int | None]) -> _Axes | None:
-    """Return the axes of images in an array, or None if there cannot be images in it."""
+def _layout(shape: Sequence[int | None]) -> ImageLayout | None:
+    """Return the layout of images in an array, or None if there cannot be images in it."""
     match shape:
         case (int(channels), height, width) if channels in _CHANNELS:
-            return None, channels, _CHANNELS_FIRST, height, width
+            return ImageLayout(None, channels, _CHANNELS_FIRST, height, width)
         case (height, width, int(channels)) if channels in _CHANNELS:
-            return None, channels, _CHANNELS_LAST, height, width
+            return ImageLayout(None, channels, _CHANNELS_LAST, height, width)
         case (count, height, width):
-            return 1 if count is None else count, 1, _PLANE, height, width
+            return ImageLayout(1 if count is None else count, 1, _PLANE, height, width)
         case (count, _, _, _):
-            found = _axes(shape[1:])
-            has_channels = found is not None and found[0] is None
-            return (1 if count is None else count, *found[1:]) if found and has_channels else None
+            found = _layout(shape[1:])
+            if found is not None and found.batch is None:
+                return found._replace(batch=1 if count is None else count)
         case (1 | None, pixels):
-            return _row_axes(1, pixels)
+            return _row_layout(1, pixels)
         case (height, width):
-            return None, 1, _PLANE, height, width
+            return ImageLayout(None, 1, _PLANE, height, width)
         case (pixels,):
-            return _row_axes(None, pixels)
+            return _row_layout(None, pixels)
     return None
 
 
-def _row_axes(batch: int | None, pixels: int | None) -> _Axes | None:
-    """Return the axes of a square image in a row of numbers, or None for another number."""
+def _row_layout(batch: int | None, pixels: int | None) -> ImageLayout | None:
+    """Return the layout of a square image in a row of numbers, or None for another number."""
     if pixels is None:
-        return batch, 1, _ROW, None, None
+        return ImageLayout(batch, 1, _ROW, None, None)
     for channels in (1, 3):
         side = math.isqrt(max(pixels, 0) // channels)
         if side > 1 and channels * side**2 == pixels:
-            return batch, channels, _ROW, side, side
+            return ImageLayout(batch, channels, _ROW, side, side)
     return None
 
 

@@ -81,72 +81,70 @@ _MLIR = (
     "IRModule"
 )
 _SIGNATURES = {
-    re.compile(signature, re.DOTALL): words
-    for signature, words in {
-        rb".{4}\0{4}\{": f"is .safetensors, {_WEIGHTS}",
-        rb"\x80[\0-\x05]": _PICKLE,
-        rb"\x89HDF": f"is HDF5, which holds arrays: {_CONVERT}",
-        rb"GGUF": f"is GGUF, {_WEIGHTS}",
-        rb"(?:lmgg|fmgg|tjgg).\0\0\0": f"is GGML, {_WEIGHTS}",
-        rb"\xb7\x9c\x04\x05\x4f\x8d\xe5\xf7": (
-            "is .params of TVM, which holds weights and no graph: give the module, and the weights "
-            "as params="
-        ),
-        rb"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
-        rb"PK\x03\x04.{22}.{4}[^/]{1,200}\.npy": (
-            "is an .npz, which holds arrays: give it as params= or inputs=, beside a module"
-        ),
-        rb"PK\x03\x04.{26}(?:metadata\.json|config\.json|model\.weights\.h5)": (
-            f"is a Keras model: {_ONNX_BY_TF}"
-        ),
-        rb"PK\x05\x06": "is an empty zip archive: give one of a model",
-        rb"\x7fELF|MZ[^\n]{0,60}\0|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|!<arch>\n": COMPILED,
-        rb"[fp]trt\0": COMPILED,
-        rb"..\r\n[\0-\3]\0\0\0": "is compiled Python: give the .py file",
-        rb".{2}\0\0ET\d\d": f"is an ExecuTorch program, which is lowered: {_CONVERT}",
-        rb".{2}\0\0ORTM": f"is a model in the format of ONNX Runtime: {_CONVERT}",
-        rb"ML\xefR": _MLIR,
-        rb"(?:\s|(?://|#)[^\n]*\n)*(?:builtin\.)?module (?:@\S+ )?(?:attributes )?\{": _MLIR,
-        rb"HloModule ": f"is HLO: {_CONVERT}, or StableHLO as an IRModule",
-        rb"\s*<\s*ir_version": (
-            "is ONNX as text: write the model with onnx.save(onnx.parser.parse_model(text), "
-            "'model.onnx')"
-        ),
-        rb"\s*ir_version: \d": (
-            "is ONNX as text: write the model with onnx.save(onnx.load(path, format='textproto'), "
-            "'model.onnx')"
-        ),
-        rb'#\[version = "': (
-            "is Relay, which TVM has removed: give the model that was imported, as ONNX or .pt2"
-        ),
-        rb'\s*\{\s*"root":': (
-            "is the JSON of an older TVM: print the module there with mod.script(), and give the "
-            "text as .py"
-        ),
-        rb'\s*\{\s*"nodes": *\[\s*\{\s*"op"': COMPILED,
-        rb'\s*\{\s*(?:"metadata":\s*\{[^{}]*\},\s*)?"weight_map":': (
-            f"lists the files of weights, and has no graph: {_CONVERT}"
-        ),
-        rb'\s*\{[^{}]*"(?:architectures|model_type)":': (
-            f"describes a model without its graph: {_CONVERT}"
-        ),
-        rb"version https://git-lfs": (
-            "is a pointer of Git LFS, in place of a file: get the file with git lfs pull"
-        ),
-        rb"(?i:\s*<(?:!doctype html|html|head|body))": (
-            "is a web page: if it was downloaded in place of a model, download the file itself"
-        ),
-        rb"\s*(?:<\?xml[^>]*>\s*)?<net\b": f"is an OpenVINO model: {_CONVERT}",
-        rb"\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": f"is compressed: {_UNPACK}",
-        rb".{257}ustar": (
-            f"is a tar archive: {_UNPACK}; if TVM has exported it as a library, give the module "
-            "that was built"
-        ),
-        rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP|BM.{4}\0{4}|\s*<svg\b": _IMAGE,
-        rb"%PDF": "is a PDF: give a model",
-        rb"\xff\xfe|\xfe\xff": "is text in UTF-16: save it in UTF-8",
-    }.items()
+    rb".{4}\0{4}\{": f"is .safetensors, {_WEIGHTS}",
+    rb"\x80[\0-\x05]": _PICKLE,
+    rb"\x89HDF": f"is HDF5, which holds arrays: {_CONVERT}",
+    rb"GGUF": f"is GGUF, {_WEIGHTS}",
+    rb"(?:lmgg|fmgg|tjgg).\0\0\0": f"is GGML, {_WEIGHTS}",
+    rb"\xb7\x9c\x04\x05\x4f\x8d\xe5\xf7": (
+        "is .params of TVM, which holds weights and no graph: give the module, and the weights "
+        "as params="
+    ),
+    rb"\x93NUMPY": "is an array: give it as params or inputs, beside a module",
+    rb"PK\x03\x04.{22}.{4}[^/]{1,200}\.npy": (
+        "is an .npz, which holds arrays: give it as params= or inputs=, beside a module"
+    ),
+    rb"PK\x03\x04.{26}(?:metadata\.json|config\.json|model\.weights\.h5)": (
+        f"is a Keras model: {_ONNX_BY_TF}"
+    ),
+    rb"PK\x05\x06": "is an empty zip archive: give one of a model",
+    rb"\x7fELF|MZ[^\n]{0,60}\0|[\xce\xcf]\xfa\xed\xfe|\xca\xfe\xba\xbe|!<arch>\n": COMPILED,
+    rb"[fp]trt\0": COMPILED,
+    rb"..\r\n[\0-\3]\0\0\0": "is compiled Python: give the .py file",
+    rb".{2}\0\0ET\d\d": f"is an ExecuTorch program, which is lowered: {_CONVERT}",
+    rb".{2}\0\0ORTM": f"is a model in the format of ONNX Runtime: {_CONVERT}",
+    rb"ML\xefR": _MLIR,
+    rb"(?:\s|(?://|#)[^\n]*\n)*(?:builtin\.)?module (?:@\S+ )?(?:attributes )?\{": _MLIR,
+    rb"HloModule ": f"is HLO: {_CONVERT}, or StableHLO as an IRModule",
+    rb"\s*<\s*ir_version": (
+        "is ONNX as text: write the model with onnx.save(onnx.parser.parse_model(text), "
+        "'model.onnx')"
+    ),
+    rb"\s*ir_version: \d": (
+        "is ONNX as text: write the model with onnx.save(onnx.load(path, format='textproto'), "
+        "'model.onnx')"
+    ),
+    rb'#\[version = "': (
+        "is Relay, which TVM has removed: give the model that was imported, as ONNX or .pt2"
+    ),
+    rb'\s*\{\s*"root":': (
+        "is the JSON of an older TVM: print the module there with mod.script(), and give the "
+        "text as .py"
+    ),
+    rb'\s*\{\s*"nodes": *\[\s*\{\s*"op"': COMPILED,
+    rb'\s*\{\s*(?:"metadata":\s*\{[^{}]*\},\s*)?"weight_map":': (
+        f"lists the files of weights, and has no graph: {_CONVERT}"
+    ),
+    rb'\s*\{[^{}]*"(?:architectures|model_type)":': (
+        f"describes a model without its graph: {_CONVERT}"
+    ),
+    rb"version https://git-lfs": (
+        "is a pointer of Git LFS, in place of a file: get the file with git lfs pull"
+    ),
+    rb"(?i:\s*<(?:!doctype html|html|head|body))": (
+        "is a web page: if it was downloaded in place of a model, download the file itself"
+    ),
+    rb"\s*(?:<\?xml[^>]*>\s*)?<net\b": f"is an OpenVINO model: {_CONVERT}",
+    rb"\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!": f"is compressed: {_UNPACK}",
+    rb".{257}ustar": (
+        f"is a tar archive: {_UNPACK}; if TVM has exported it as a library, give the module "
+        "that was built"
+    ),
+    rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF.{4}WEBP|BM.{4}\0{4}|\s*<svg\b": _IMAGE,
+    rb"%PDF": "is a PDF: give a model",
+    rb"\xff\xfe|\xfe\xff": "is text in UTF-16: save it in UTF-8",
 }
+"""What is said of files that begin so, as a regular expression in which a dot is any byte."""
 _FOREIGN = {
     **dict.fromkeys((".pb", ".pbtxt"), f"is a graph of TensorFlow: {_ONNX_BY_TF}"),
     ".mlmodel": f"is a Core ML model: {_CONVERT}",
@@ -227,7 +225,8 @@ def _text_kind(text: str, named: FileKind | None) -> FileKind:
 def _other_kind(content: bytes, name: str) -> str:
     """Return what is said of a file of a kind that holds no module, "" for other files."""
     start = content[:_MOST_START]
-    words = next((said for begins, said in _SIGNATURES.items() if begins.match(start)), "")
+    known = (said for begin, said in _SIGNATURES.items() if re.match(begin, start, re.DOTALL))
+    words = next(known, "")
     if words and (kernels := _kernels(content)):
         return f"is compiled by TVM, has the kernels {brief(kernels)}, {_NO_MODULE_IN}"
     suffix = Path(name).suffix.lower()

@@ -490,8 +490,7 @@ def run_upgrade(options: argparse.Namespace) -> None:
 
     Raises LoadError if the file is not text or not code.
     """
-    from irviz.loaders.file_limits import named
-    from irviz.loaders.load_in_worker import read_in_worker
+    from irviz.loaders.file_limits import named, read_in_worker
     from irviz.loaders.upgrade.upgrade import upgrade_with_diff
 
     if options.write and options.output is not None:

@@ -10,8 +10,7 @@ from IPython.core.magic import no_var_expand
 from IPython.display import HTML, display
 
 from irviz.explorer.explorer import explore
-from irviz.loaders.file_limits import FileError
-from irviz.loaders.load_in_worker import read_in_worker
+from irviz.loaders.file_limits import FileError, read_in_worker
 from irviz.loaders.notebook_cells import CELL, CellModules, read_cell
 from irviz.view.templating import escape
 

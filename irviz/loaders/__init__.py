@@ -8,7 +8,7 @@ process:
   `tvm_json` only the types of a module, `models.pt2_models` only a graph and numbers,
   `param_files` only the pickle instructions of arrays. What is unknown is refused.
 - TVM's, torch's and ONNX's readers then run in the worker first, with limits of time and memory
-  (`load_in_worker`).
+  (`file_limits.read_in_worker`).
 - Sizes are bounded before anything is unpacked or allocated (`file_limits`).
 
 Every refusal is a ValueError whose message is one sentence.

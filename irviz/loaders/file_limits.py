@@ -1,4 +1,4 @@
-"""Limits on the size of a file, and on time and memory for reading it; errors of files."""
+"""Limits on the size of a file, and on time and memory for reading it, in the worker; errors."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import re
 import reprlib
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from irviz.errors import IrvizError, LoadError
 from irviz.limits import FILE_SECONDS
+from irviz.worker import supervisor
 from irviz.worker.responses import limit_answer
 from irviz.worker.sandbox import free_memory, limited_memory
 
@@ -70,8 +73,6 @@ _FREE_SHARE = 0.5
 _MIN_MEMORY = 2 << 30
 """The memory that a reader in the worker may take for any file; importing PyTorch takes some of
 it."""
-DRAWING_BYTES, DRAWING_SECONDS = 1 << 30, 30.0
-"""The memory and CPU time for drawing a module, which the caller will draw again."""
 MIN_UNPACKED, MAX_RATIO = 1 << 28, 20
 """A file may unpack to this many bytes, or to this many times its own size.
 
@@ -157,6 +158,53 @@ def limit_result(size: int) -> None:
         "model, or one with its weights in the file"
     )
     limit_answer(most, FileError(refusal))
+
+
+# --- Read files in the worker: reading can crash, hang or fill the memory ------------------------
+
+
+Result = TypeVar("Result")
+
+
+class Reader(NamedTuple):
+    """The worker that reads, and how many seconds of a file's time its start has taken."""
+
+    worker: supervisor.Worker
+    late: float = 0.0
+
+
+_USUAL = Reader(supervisor.TRIES)
+reader: ContextVar[Reader] = ContextVar("reader", default=_USUAL)
+"""Another one, where two files are opened at once."""
+
+
+def read_in_worker(
+    read: Callable[..., Result], *arguments: object, seconds: float = FILE_SECONDS
+) -> Result:
+    """Read a file in the worker with `read`, within limits of time and memory.
+
+    Raises:
+        FileError: The time or memory limit was exceeded, or the worker crashed.
+        Exception: Whatever `read` raises.
+    """
+    memory = memory_share()
+    worker, late = reader.get()
+    left = max(seconds - late, seconds / 2)
+    try:
+        return worker.call(read, *arguments, seconds=left, memory=memory)
+    except supervisor.TimedOutError:
+        reason = f"takes longer than {seconds:g} s to open and was stopped: give a smaller file"
+    except supervisor.StartError as failure:
+        reason = f"was not opened, as no process could be started to read it in ({failure})"
+    except supervisor.CrashedError as failure:
+        reason = f"was not opened: {failure}; write it again, or take another copy"
+    except supervisor.CancelledError:
+        reason = "was not opened: it was cancelled"
+    except MemoryError:
+        reason = f"takes more than {memory:,} bytes of memory to open: give a smaller file"
+    except RecursionError:
+        reason = "is nested too deeply to be opened: give a smaller file"
+    raise FileError(reason)
 
 
 # --- Read a whole file, or open an archive, within the limits for files --------------------------

@@ -26,8 +26,8 @@ from irviz.loaders.file_limits import (
     named,
     one_line,
     read_file,
+    read_in_worker,
 )
-from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.param_files import ParamsError, load_params, native_array, read_npy
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from irviz.loaders.file_limits import (
     memory_for,
     named,
     read_file,
+    read_in_worker,
     seconds_for,
 )
-from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.loaded_model import Loaded, Missing
 from irviz.loaders.models.imported_layers import remember_layers
 from irviz.loaders.python_file import NO_MODULE

@@ -22,9 +22,8 @@ from tvm_ffi.serialization import from_json_graph_str
 
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
-from irviz.ir.module_functions import drawable_functions
-from irviz.loaders.file_limits import DRAWING_BYTES, FileError, memory_for, seconds_for
-from irviz.loaders.load_in_worker import check_drawing_time, draw_all, read_in_worker
+from irviz.ir.module_functions import drawable_functions, relax_functions
+from irviz.loaders.file_limits import FileError, memory_for, read_in_worker, seconds_for
 from irviz.worker import responses
 from irviz.worker.sandbox import limited_memory
 
@@ -212,7 +211,7 @@ def _check_objects(text: str) -> None:
             objects = _listed(loaded(text, content))
             began = time.process_time()
             _draw_objects(objects)
-            check_drawing_time(began)
+            _check_drawing_time(began)
     except (FileError, TvmJsonError):
         raise
     except Exception as failure:  # TVM raises errors of any class
@@ -228,6 +227,41 @@ def _listed(found: object) -> list[object]:
     if not isinstance(found, tvm_ffi.Array):
         raise TvmJsonError(f"it holds a {type(found).__name__}, not a list of objects")
     return list(found)
+
+
+# --- Draw what was read, which the caller will do again, within limits of time and memory --------
+
+
+DRAWING_BYTES, DRAWING_SECONDS = 1 << 30, 30.0
+"""The memory and CPU time for drawing a module."""
+
+
+def draw_all(mod: ir.IRModule) -> None:
+    """Do all the work on a module that drawing it requires.
+
+    Raises FileError if that takes too much memory or time.
+    """
+    began = time.process_time()
+    try:
+        with limited_memory(DRAWING_BYTES):
+            for name in relax_functions(mod):
+                extract(mod, name)
+            mod.script()
+    except MemoryError:
+        raise FileError(
+            f"takes more than {DRAWING_BYTES:,} bytes of memory to draw: give a smaller module"
+        ) from None
+    _check_drawing_time(began)
+
+
+def _check_drawing_time(began: float) -> None:
+    """Raise FileError if drawing has taken too much CPU time since `began`."""
+    seconds = time.process_time() - began
+    if seconds > DRAWING_SECONDS:
+        raise FileError(
+            f"takes {seconds:.0f} s to draw, and at most {DRAWING_SECONDS:g} s are admitted: "
+            "give a smaller module"
+        )
 
 
 def _draw_objects(objects: Sequence[object]) -> None:

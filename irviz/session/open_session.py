@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from irviz.errors import LoadError
 from irviz.limits import OPERATION_SECONDS
+from irviz.loaders.file_limits import Reader, reader
 from irviz.loaders.load import is_session_file, load_content
 from irviz.loaders.load import load as load_model
-from irviz.loaders.load_in_worker import Reader, reader
 from irviz.loaders.loaded_model import Missing
 from irviz.loaders.param_files import load_params
 from irviz.model.graph.graph import Graph, NodeId

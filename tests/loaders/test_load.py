@@ -18,10 +18,8 @@ from irviz.course.mlp import MyModule, MyModuleMixture, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import file_limits
-from irviz.loaders import load_in_worker as worker_reader
-from irviz.loaders.file_limits import FileError, limit_result
+from irviz.loaders.file_limits import FileError, limit_result, read_in_worker
 from irviz.loaders.load import is_session_file, load, load_content, read_content, read_path
-from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.models import pt2_models
 from irviz.worker.responses import exception, packed_call, unpack_answer
 
@@ -326,7 +324,7 @@ def test_reading_that_does_not_end_is_stopped_at_the_limit():
 
 
 def test_reading_gets_the_share_of_a_file_in_the_free_memory(monkeypatch):
-    monkeypatch.setattr(worker_reader, "memory_share", lambda: 1 << 20)
+    monkeypatch.setattr(file_limits, "memory_share", lambda: 1 << 20)
     with pytest.raises(FileError, match=r"^takes more than 1,048,576 bytes of memory to open"):
         read_in_worker(bytes, 1 << 28)
 

@@ -13,7 +13,7 @@ from tvm_ffi import structural_equal
 from irviz.course.mlp import MyModuleStatic
 from irviz.errors import LoadError
 from irviz.ir.function_graph import extract
-from irviz.loaders import load_in_worker
+from irviz.loaders import tvm_json
 from irviz.loaders.file_limits import FileError
 from irviz.loaders.load import load
 from irviz.loaders.tvm_json import module_from_json
@@ -202,12 +202,12 @@ def doubled(times):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_what_is_far_larger_when_it_is_printed_is_refused_by_its_memory(written, monkeypatch):
     assert load_module(written(doubled(5))), "it is small when it is printed"
-    monkeypatch.setattr(load_in_worker, "DRAWING_BYTES", 1 << 26)
+    monkeypatch.setattr(tvm_json, "DRAWING_BYTES", 1 << 26)
     text = doubled(19)
     assert len(text) < 4000
     with pytest.raises(FileError, match=r"takes more than 67,108,864 bytes of memory to draw"):
         module_from_json(text, "a.json")
-    monkeypatch.setattr(load_in_worker, "DRAWING_BYTES", 1 << 30)
-    monkeypatch.setattr(load_in_worker, "DRAWING_SECONDS", 0.0)
+    monkeypatch.setattr(tvm_json, "DRAWING_BYTES", 1 << 30)
+    monkeypatch.setattr(tvm_json, "DRAWING_SECONDS", 0.0)
     with pytest.raises(FileError, match=r" s to draw, and at most 0 s are admitted: give"):
         module_from_json(doubled(12), "a.json")

@@ -27,8 +27,7 @@ from tvm.tirx.script import tile
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
 from irviz.loaders.file_limits import FileError
-from irviz.loaders.load_in_worker import draw_all
-from irviz.loaders.tvm_json import check_written_size
+from irviz.loaders.tvm_json import check_written_size, draw_all
 from irviz.loaders.tvmscript.admission import AdmittedText, admit
 from irviz.loaders.tvmscript.allowed_names import AXES, LAYOUT_FUNCTIONS
 from irviz.loaders.tvmscript.syntax_tree import Definition

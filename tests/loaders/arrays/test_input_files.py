@@ -17,8 +17,8 @@ from PIL import Image
 from irviz.course.digits import digits
 from irviz.course.mlp import MyModuleStatic
 from irviz.loaders import input_files
+from irviz.loaders.file_limits import read_in_worker
 from irviz.loaders.input_files import InputFileError, InputTensor, read_inputs
-from irviz.loaders.load_in_worker import read_in_worker
 from irviz.runtime.call_inputs import plan_inputs
 
 pytestmark = pytest.mark.worker

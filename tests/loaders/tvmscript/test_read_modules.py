@@ -6,9 +6,8 @@ from tvm_ffi import structural_equal
 
 from irviz.course.mlp import MODULES, MyModule
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import FileError
+from irviz.loaders.file_limits import FileError, read_in_worker
 from irviz.loaders.load import load_content, read_content
-from irviz.loaders.load_in_worker import read_in_worker
 from irviz.loaders.tvmscript.read_modules import modules_of, parse_admitted
 from irviz.loaders.tvmscript.syntax_tree import RefusedError
 

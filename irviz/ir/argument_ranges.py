@@ -149,7 +149,6 @@ class _Reader:
     def _operands(
         self, call: ir.Call, wanted: ValueRange, ranges: Mapping[ir.Var, ValueRange], depth: int
     ) -> _Uses:
-        """Yield the operands of a call and their ranges."""
         if isinstance(call.op, ir.GlobalVar):
             written = [ranges[one] for one in call.args if one in ranges]
             for one in written:  # a lowered call writes some of its arguments
@@ -226,7 +225,6 @@ class _Reader:
             yield from zip(args, self.parameters(function, wanted, depth + 1), strict=False)
 
     def _of_prim_func(self, function: tirx.PrimFunc, wanted: ValueRange) -> list[ValueRange]:
-        """Return the ranges of a PrimFunc's parameters."""
         stores = parts_of(function.body, tirx.BufferStore)
         written = {one.buffer for one in stores} & {*function.params}
         ranges = dict.fromkeys(written, wanted) if wanted != ANY else {}

@@ -333,7 +333,6 @@ def _is_tensor_constant(leaf: ir.Expr) -> bool:
 
 
 def _has_effect(value: ir.Expr) -> bool:
-    """Tell whether an expression contains an impure call."""
     if isinstance(value, _WITHOUT_EFFECT):
         return False
     try:

@@ -255,7 +255,7 @@ class RelaxWriter(Writer):
         except NumPyError as failure:
             message = f"{name!r} cannot be written as NumPy: {at} has {failure}"
             raise NumPyError(message, str(failure), current) from None
-        return function_definition(function_name(name), arguments, body)
+        return function_definition(name, arguments, body)
 
     def _binding(self, binding: relax.Binding) -> list[ast.stmt]:
         value = binding.value

@@ -100,7 +100,7 @@ class _PrimFuncWriter(Writer):
         arguments = [self._parameter(param) for param in prim_func.params]
         shapes = {one: one.ty.shape for one in prim_func.params if tirx.is_buffer_var(one)}
         body = [*self._sizes(shapes), *self._statements(prim_func.body)]
-        return function_definition(function_name(name), arguments, body)
+        return function_definition(name, arguments, body)
 
     def _parameter(self, param: ir.Var) -> ast.arg:
         is_buffer = tirx.is_buffer_var(param)
@@ -238,8 +238,8 @@ def _viewed(stmt: tirx.DeclBuffer) -> ir.Var | None:
 def function_definition(
     name: str, arguments: list[ast.arg], body: list[ast.stmt]
 ) -> ast.FunctionDef:
-    """Return a Python function with positional parameters."""
-    function = ast.parse(f"def {name}(): pass").body[0]
+    """Return the Python function for a function of a module, with positional parameters."""
+    function = ast.parse(f"def {function_name(name)}(): pass").body[0]
     assert isinstance(function, ast.FunctionDef)
     function.args.args = arguments
     function.body = body or [ast.Pass()]

@@ -356,7 +356,6 @@ def _dtype(name: str, dtype: str | None) -> np.dtype[Any]:
 
 
 def _byte_image(image: Image, channels: int) -> Image:
-    """Return the image with 8 bits per channel."""
     from PIL import Image
 
     if image.mode == "F":

@@ -318,7 +318,6 @@ def load(
 
 
 def _seconds(file: str, size: int) -> float:
-    """Return the time limit for opening a file."""
     model = FileKind.PT2.suffix, FileKind.ONNX.suffix, FileKind.TFLITE.suffix
     return seconds_for(size, is_text=not file.endswith(model))
 

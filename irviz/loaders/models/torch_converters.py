@@ -108,7 +108,6 @@ def _empty(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 
 
 def _complex(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import `torch.complex`, which pairs two numbers."""
     return importer.block_builder.emit(relax.op.stack(importer.retrieve_args(node), axis=-1))
 
 
@@ -323,7 +322,6 @@ def _var_mean(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 
 
 def _hypot(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import the length of the hypotenuse."""
     one, other = importer.retrieve_args(node)
     squares = relax.op.add(relax.op.multiply(one, one), relax.op.multiply(other, other))
     return importer.block_builder.emit(relax.op.sqrt(squares))
@@ -371,7 +369,6 @@ def _searchsorted(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
 
 
 def _cdist(importer: ExportedProgramImporter, node: Node) -> relax.Expr:
-    """Import the distances of all pairs of rows."""
     one, other, power = (*importer.retrieve_args(node), 2.0)[:3]
     emit, op = importer.block_builder.emit, relax.op
     if power in (0.0, float("inf")):

@@ -133,7 +133,6 @@ def _torch_tensor(array: Array) -> torch.Tensor:
 
 
 def _arrays(value: object) -> list[Array]:
-    """Return the tensors of a node's value."""
     import torch
     from torch.utils import _pytree
 

@@ -408,7 +408,6 @@ def _augassign(node: ast.AugAssign, scope: TextScope) -> None:
 
 
 def _targets(target: ast.expr, scope: TextScope) -> list[str]:
-    """Return the names that an assignment binds."""
     match target:
         case ast.Name(id=name):
             return [scope.text.bind(target, name)]

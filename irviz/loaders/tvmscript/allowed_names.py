@@ -91,8 +91,6 @@ INTRINSICS = frozenset(
 )
 """The functions that make a call of an operator and nothing else."""
 
-LAYOUTS = frozenset({"T.TileLayout", "T.ComposeLayout"})
-"""The functions that make a layout."""
 LAYOUT_FUNCTIONS = ("tcgen05_atom_layout", "tmem_datapath_layout", "wg_local_layout")
 """The functions of `tvm.tirx.layout` that make a layout of a few numbers."""
 EXTENTS = frozenset({"T.S", "T.R"})
@@ -207,21 +205,16 @@ TensorMap alloc_cast_frag alloc_tcgen05_ldst_frag cluster_id cooperative_tensor_
 cooperative_tensor_load cooperative_tensor_multiply_accumulate cooperative_tensor_store cta_id
 cta_id_in_cluster cta_id_in_pair device_entry lane_id thread_id thread_id_in_wg
 smem tensormap_encode_tiled tmem warp_id warp_id_in_wg warpgroup_id wg_reg_tile
+ComposeLayout TileLayout ptx.addr ptx.pred
 """
 
 _IR = """
 Range StringImm StringType dummy_global_info lookup_vdevice module_attrs module_global_infos vdevice
 """
 
-_NAMES = frozenset(name.removeprefix("T.") for name in LAYOUTS | PTX_OPERANDS)
-
 FUNCTIONS = {
     "R": frozenset(_RELAX.split()),
-    "T": frozenset(_TIRX.split())
-    | INTRINSICS
-    | _NAMES
-    | TILE_SCOPED
-    | {f"tile.{name}" for name in TILE},
+    "T": frozenset(_TIRX.split()) | INTRINSICS | TILE_SCOPED | {f"tile.{name}" for name in TILE},
     "I": frozenset(_IR.split()),
     "Tx": TILE,
     "Axis": frozenset[str](),

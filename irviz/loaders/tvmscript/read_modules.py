@@ -142,7 +142,6 @@ def _isolated() -> Iterator[None]:
 
 
 def _without_builtins(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `eval` or `exec` without builtins."""
 
     def call(code: object, names: dict[str, Any], variables: Any = None) -> Any:
         return run(code, {**names, "__builtins__": {}}, variables)

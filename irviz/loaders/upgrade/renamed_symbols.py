@@ -12,18 +12,18 @@ from typing import Any, Final
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
+_DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
+_HOMES: Final = {short: f"tvm.script.{name}" for short, name in _DIALECTS.items()}
 # TVMScript's dialects have these short names here, whatever a script imports them as.
 SHORT: Final = {
     f"{home}.{name}": short
     for home in ("tvm.script", "tvm.script.parser")
-    for name, short in (("tir", "T"), ("tirx", "T"), ("relax", "R"), ("ir", "I"))
+    for short, name in (*_DIALECTS.items(), ("T", "tir"))
 }
 
 # The meaning of names that the text does not bind: a lecture's cell comes without its imports.
 USUAL: Final = {
-    "T": "tvm.script.tirx",
-    "R": "tvm.script.relax",
-    "I": "tvm.script.ir",
+    **_HOMES,
     "tvm": "tvm",
     "relax": "tvm.relax",
     "te": "tvm.te",
@@ -164,7 +164,6 @@ def gone(meaning: str) -> str:
 
 _PACKAGES: Final = ("tvm", "tvm_ffi")
 _PROGRAMS: Final = "tvm.exec"
-_HOMES: Final = {short: home for home, short in SHORT.items() if home.count(".") == 2}
 _OPERATOR_PREFIX: Final = "relax."
 
 
@@ -268,7 +267,6 @@ def _keywords(name: str) -> Collection[str] | None:
 
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
-_DIALECTS: Final = {"T": "tirx", "R": "relax", "I": "ir"}
 
 
 def rewrite_import(line: cst.SimpleStatementLine) -> list[cst.SimpleStatementLine]:

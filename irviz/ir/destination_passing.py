@@ -356,12 +356,6 @@ def _with_calls(known: VarOrigins, function: relax.Function) -> VarOrigins:
 
 def _positions(values: Sequence[ir.Expr | None], arguments: Sequence[ir.Expr]) -> tuple[int, ...]:
     """Return the positions of the values among the arguments, or () if one is missing."""
-    found = [
-        [
-            at
-            for at, other in enumerate(arguments)
-            if isinstance(value, ir.Var) and value.same_as(other)
-        ]
-        for value in values
-    ]
-    return tuple(places[0] for places in found) if all(found) else ()
+    places = {one: at for at, one in enumerate(arguments) if isinstance(one, ir.Var)}
+    found = [places[one] for one in values if one in places]
+    return tuple(found) if len(found) == len(values) else ()

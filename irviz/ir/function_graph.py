@@ -39,7 +39,7 @@ from irviz.model.graph.graph import (
     Region,
     RegionKind,
 )
-from irviz.model.loop_nest import Axis, AxisKind, Block, Buffer, Scalar
+from irviz.model.loop_nest import AxisKind, Block, Buffer, Scalar
 from irviz.model.matching.block_matching import places
 from irviz.worker import responses
 
@@ -387,7 +387,10 @@ def prim_func_graph(function: tirx.PrimFunc, name: str) -> Graph:
         names = list(dict.fromkeys(access.buffer for access in block.writes))
         types = ", ".join(_type_label(buffers[one]) for one in names if one in buffers)
         facts = {
-            "axes": ", ".join(map(_axis, block.axes)),
+            "axes": ", ".join(
+                f"{one.name} {_LETTERS.get(one.kind, one.kind.value)} {one.extent}"
+                for one in block.axes
+            ),
             "threads": ", ".join(f"{one.thread} {one.extent}" for one in loops if one.thread),
         }
         nodes.append(
@@ -424,8 +427,3 @@ def _type_label(buffer: Buffer | Scalar) -> str:
     dtype = "" if buffer.dtype == "float32" else f" {buffer.dtype}"
     scope = "" if buffer.scope == "global" else f" {buffer.scope}"
     return f"Buffer[{buffer.shape}]{dtype}{scope}"
-
-
-def _axis(axis: Axis) -> str:
-    letter = _LETTERS.get(axis.kind, axis.kind.value)
-    return f"{axis.name} {letter} {axis.extent}"

@@ -308,7 +308,8 @@ class RelaxWriter(Writer):
                 if value in self._names:
                     return self._names[value]
             case ir.GenericConst() if isinstance(value.value, tvm.runtime.Tensor):
-                return self._constant(value.value)
+                self._constants.append(value.value)
+                return ast.Subscript(ast.Name(CONSTANTS), ast.Constant(len(self._constants) - 1))
             case ir.Tuple():
                 return ast.Tuple([self._value(one) for one in value.fields])
             case relax.TupleGetItem():
@@ -325,10 +326,6 @@ class RelaxWriter(Writer):
         if isinstance(value.ty, ir.PrimType):
             return self._expression(value)
         raise NumPyError(f"{type(value).__name__} {value}")
-
-    def _constant(self, tensor: tvm.runtime.Tensor) -> ast.expr:
-        self._constants.append(tensor)
-        return ast.Subscript(ast.Name(CONSTANTS), ast.Constant(len(self._constants) - 1))
 
     def _shape(self, type_: relax.TensorType) -> list[ast.expr]:
         if not isinstance(type_.shape, relax.ShapeExpr):

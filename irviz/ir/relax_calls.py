@@ -256,42 +256,37 @@ def leaves(arguments: Sequence[ir.Expr], depth: int = 0) -> list[tuple[Position,
 # check of a type impure.
 
 
-_READS = Access()
-_NEW = Access(reads=())
-_WRAPS = Access(reads=(), shares=None)
-_MAYBE_VIEW = Access(shares=(0,))  # a pass decides whether it copies
-_FREE = Access(reads=(), frees=(0,))
-_PRINT = Access(has_effect=True)
-_TO_HEAP = Access(reads=(), writes=(1,))
-
 _NAMES: Sequence[tuple[Access, str]] = (
-    (_NEW, " ".join(STORAGES)),
-    (_FREE, " ".join(KILLS)),
+    (Access(reads=(), frees=(0,)), " ".join(KILLS)),
     (
         VIEW,
         "relax.memory.view relax.memory.ensure_zero_offset relax.builtin.stop_lift_params "
         "vm.builtin.copy vm.builtin.ensure_zero_offset vm.builtin.reshape vm.builtin.tuple_getitem",
     ),
     (
-        _MAYBE_VIEW,
+        Access(shares=(0,)),  # a pass decides whether it copies
         "relax.expand_dims relax.flatten relax.hint_on_device relax.reshape relax.squeeze "
         "relax.to_vdevice vm.builtin.to_device",
     ),
-    (_PRINT, "relax.print relax.assert_op"),
-    (_TO_HEAP, "vm.builtin.match_prim_value vm.builtin.match_shape"),
+    (Access(has_effect=True), "relax.print relax.assert_op"),
+    (Access(reads=(), writes=(1,)), "vm.builtin.match_prim_value vm.builtin.match_shape"),
     (
-        _NEW,
+        Access(reads=()),
+        f"{' '.join(STORAGES)} "
         "relax.null_value relax.shape_of relax.tensor_to_shape vm.builtin.alloc_shape_heap "
         "vm.builtin.check_func_info vm.builtin.check_prim_value_info vm.builtin.check_shape_info "
         "vm.builtin.check_string_info vm.builtin.check_tensor_info vm.builtin.check_tuple_info "
         "vm.builtin.null_value vm.builtin.shape_of",
     ),
     (
-        _READS,
+        Access(),
         "vm.builtin.make_prim_value vm.builtin.make_shape vm.builtin.read_if_cond "
         "vm.builtin.tensor_to_shape",
     ),
-    (_WRAPS, "relax.make_closure vm.builtin.make_closure vm.builtin.make_tuple"),
+    (
+        Access(reads=(), shares=None),
+        "relax.make_closure vm.builtin.make_closure vm.builtin.make_tuple",
+    ),
     (PURE_UNKNOWN, "relax.call_pure_packed relax.call_py_func relax.invoke_pure_closure"),
 )
 ACCESSES = {name: access for access, names in _NAMES for name in names.split()}

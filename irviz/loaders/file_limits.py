@@ -131,11 +131,18 @@ def check_unpacked(size: int, unpacked: int, advice: str) -> None:
 
 
 @contextlib.contextmanager
-def memory_for(size: int, ratio: int) -> Iterator[None]:
-    """Limit the memory for reading a file to `ratio` times its size, but no less than the minimum.
+def limits_for(size: int, ratio: int) -> Iterator[None]:
+    """Limit the memory for reading a file of `size` bytes, and what the worker answers.
 
-    Raises FileError beyond that.
+    The memory may be `ratio` times the size, or the minimum. Raises FileError beyond that, and so
+    does the worker for an answer that is too large.
     """
+    answer = min(max_unpacked(size), memory_share())
+    refusal = (
+        f"becomes more than {answer:,} bytes, the limit for a file of {size:,} bytes: give a "
+        "smaller model, or one with its weights in the file"
+    )
+    limit_answer(answer, FileError(refusal))
     most = min(max(_MIN_MEMORY, ratio * size), memory_share())
     try:
         with limited_memory(most):
@@ -145,19 +152,6 @@ def memory_for(size: int, ratio: int) -> Iterator[None]:
             f"takes more than {most:,} bytes of memory to read, the limit for a file of "
             f"{size:,} bytes: give a smaller one"
         ) from None
-
-
-def limit_result(size: int) -> None:
-    """Let the worker refuse to pass on what it reads from a file of `size` bytes if that is large.
-
-    The caller gets a FileError then.
-    """
-    most = min(max_unpacked(size), memory_share())
-    refusal = (
-        f"becomes more than {most:,} bytes, the limit for a file of {size:,} bytes: give a smaller "
-        "model, or one with its weights in the file"
-    )
-    limit_answer(most, FileError(refusal))
 
 
 # --- Read files in the worker: reading can crash, hang or fill the memory ------------------------

@@ -22,8 +22,7 @@ from irviz.loaders.file_limits import (
     FileError,
     brief,
     file_size,
-    limit_result,
-    memory_for,
+    limits_for,
     named,
     read_file,
     read_in_worker,
@@ -420,8 +419,7 @@ def read_content(
 
         external = external_bytes(content, path and path.parent)
     size = len(content) + external
-    with memory_for(size, kind.memory_ratio):
-        limit_result(size)
+    with limits_for(size, kind.memory_ratio):
         return _read(content, kind, file, name, path, missing)
 
 

@@ -11,7 +11,7 @@ from tvm import ir
 
 import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, limit_result, memory_for
+from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, limits_for
 from irviz.loaders.tvmscript.allowed_names import imported_names
 from irviz.loaders.tvmscript.read_modules import modules_of
 from irviz.loaders.tvmscript.syntax_tree import (
@@ -88,7 +88,7 @@ class CellModules:
 
 def read_cell(cell: str) -> CellModules:
     """Upgrade a cell and read its modules; raise LoadError if it has none or they are refused."""
-    with memory_for(len(cell), upgrade.MEMORY_RATIO):
+    with limits_for(len(cell), upgrade.MEMORY_RATIO):
         (upgraded,) = upgrade.upgrade_cells([cell])
         for note in upgraded.notes:
             if note.what == CELL:
@@ -101,7 +101,6 @@ def read_cell(cell: str) -> CellModules:
         if not kept:
             raise LoadError(f"{CELL} has no TVMScript: paste a class below @tvm.script.ir_module")
         modules = modules_of(only_lines(text, kept), CELL, imported_names(tree))
-        limit_result(len(cell))
         diff = upgrade.unified_diff(cell, upgraded.text, "cell")
         return CellModules(modules, upgraded, diff, _other_lines(tree, kept))
 

@@ -23,7 +23,7 @@ from tvm_ffi.serialization import from_json_graph_str
 from irviz.errors import IrvizError, LoadError
 from irviz.ir.function_graph import extract
 from irviz.ir.module_functions import drawable_functions, relax_functions
-from irviz.loaders.file_limits import FileError, memory_for, read_in_worker, seconds_for
+from irviz.loaders.file_limits import FileError, limits_for, read_in_worker, seconds_for
 from irviz.worker import responses
 from irviz.worker.sandbox import limited_memory
 
@@ -204,7 +204,7 @@ def objects_from_json(text: str) -> list[object]:
 def _check_objects(text: str) -> None:
     """Read and draw the objects in a text; runs in the worker."""
     try:
-        with memory_for(len(text), MEMORY_RATIO):
+        with limits_for(len(text), MEMORY_RATIO):
             content = parsed(text)
             _check_types(types_of(content))
             check_written_size(content)

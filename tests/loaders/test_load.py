@@ -18,7 +18,7 @@ from irviz.course.mlp import MyModule, MyModuleMixture, MyModuleStatic
 from irviz.course.te_functions import matmul_relu
 from irviz.errors import LoadError
 from irviz.loaders import file_limits
-from irviz.loaders.file_limits import FileError, limit_result, read_in_worker
+from irviz.loaders.file_limits import FileError, limits_for, read_in_worker
 from irviz.loaders.load import is_session_file, load, load_content, read_content, read_path
 from irviz.loaders.models import pt2_models
 from irviz.worker.responses import exception, packed_call, unpack_answer
@@ -334,8 +334,8 @@ def test_a_file_that_becomes_too_much_is_refused_before_the_caller_gets_it(monke
 
     def failure_of(content, size, kind=bytes):
         def read():
-            limit_result(size)
-            return content
+            with limits_for(size, 1):
+                return content
 
         return unpack_answer(packed_call(read), None, kind)[1]
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import libcst as cst
 
 from irviz.errors import LoadError
-from irviz.loaders.file_limits import UPGRADE_LIMITS, memory_for
+from irviz.loaders.file_limits import UPGRADE_LIMITS, limits_for
 from irviz.loaders.tvmscript.syntax_tree import RefusedError, parse_tree
 from irviz.loaders.upgrade import renamed_symbols, rules
 from irviz.loaders.upgrade.qualified_names import (
@@ -327,7 +327,7 @@ _DIRECTIVE: Final = re.compile(
 
 def upgrade_with_diff(text: str, name: str) -> tuple[Upgraded, str]:
     """Return the result of `upgrade_document` and its unified diff. Runs in the worker."""
-    with memory_for(len(text), MEMORY_RATIO):
+    with limits_for(len(text), MEMORY_RATIO):
         result = upgrade_document(text, name)
         return result, unified_diff(text, result.text, name)
 

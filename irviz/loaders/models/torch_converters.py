@@ -1,4 +1,4 @@
-"""Converters for calls that TVM's importer refuses, or imports with another meaning than torch."""
+"""Converters for calls that TVM lacks or imports with another meaning, and for complex numbers."""
 
 from __future__ import annotations
 
@@ -620,3 +620,61 @@ def _not_negative(importer: ExportedProgramImporter, index: relax.Expr, size: An
     else:
         divisor = relax.prim_value(size if dtype == "int64" else tirx.Cast(dtype, size))
     return importer.block_builder.emit(relax.op.floor_mod(index, divisor))
+
+
+# --- Complex numbers, which TVM lacks, as pairs of numbers in a last dimension of their own ------
+
+
+OF_COMPLEX = ("complex.default", "view_as_complex.default", "view_as_real.default", "getitem")
+"""The operators whose converters are right for pairs; torch computes all others."""
+
+
+def is_complex(value: Any) -> bool:
+    """Tell whether a value is a tensor of complex numbers."""
+    return hasattr(value, "is_complex") and bool(value.is_complex())
+
+
+def has_complex(node: Node) -> bool:
+    """Tell whether a node takes or gives complex numbers."""
+    values = [one.meta.get("val") for one in (node, *node.all_input_nodes)]
+    flat = [part for one in values for part in (one if isinstance(one, list | tuple) else [one])]
+    return any(map(is_complex, flat))
+
+
+def pair_complex_numbers(
+    importer: ExportedProgramImporter, program: torch.export.ExportedProgram
+) -> None:
+    """Make an importer give inputs and weights of complex numbers the type of pairs of numbers."""
+    import torch
+
+    create, convert = importer.create_input_vars, importer._convert_pytorch_tensor_to_tvm
+    type_of = importer._convert_data_type
+    paired = {
+        node.name
+        for node in program.graph.find_nodes(op="placeholder")
+        if is_complex(node.meta.get("val"))
+    }
+
+    def created(program: torch.export.ExportedProgram) -> Any:
+        *variables, ranges = create(program)
+        for named in variables:
+            for name in named.keys() & paired:
+                type_ = named[name].ty
+                pairs = relax.TensorType([*type_.shape, 2], type_.dtype)
+                named[name] = relax.Var(named[name].name, pairs)
+        return *variables, ranges
+
+    def real(dtype: Any) -> Any:
+        is_dtype = isinstance(dtype, torch.dtype) and dtype.is_complex
+        return type_of(dtype.to_real() if is_dtype else dtype)
+
+    if paired:
+        importer.create_input_vars, importer._convert_data_type = created, real
+        importer._convert_pytorch_tensor_to_tvm = lambda one: convert(as_pairs(one))
+
+
+def as_pairs(tensor: torch.Tensor) -> torch.Tensor:
+    """Return complex numbers as pairs of numbers, and any other tensor unchanged."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor

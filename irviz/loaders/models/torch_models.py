@@ -8,14 +8,15 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tvm import relax, tirx
+from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError, UnsupportedOperatorError
 from irviz.gc_pause import gc_paused
-from irviz.ir.framework_calls import PREFIX, computed_by
+from irviz.ir import framework_calls
 from irviz.ir.tvmscript import with_source_lines
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.loaded_model import (
@@ -29,17 +30,14 @@ from irviz.loaders.loaded_model import (
 from irviz.loaders.models.imported_layers import described, torch_places
 from irviz.loaders.models.importer_workarounds import mend
 from irviz.loaders.models.torch_converters import (
-    in_suitable_dtype,
-    keep_dtypes,
-    own_operators,
-    unsuited,
-)
-from irviz.loaders.models.torch_opaque_calls import (
     OF_COMPLEX,
     has_complex,
+    in_suitable_dtype,
     is_complex,
-    opaque_call,
+    keep_dtypes,
+    own_operators,
     pair_complex_numbers,
+    unsuited,
 )
 from irviz.loaders.models.torch_origin import ProgramOrigin, Returned, is_constant, torch_array
 from irviz.units import first_names
@@ -448,13 +446,13 @@ class _Converter:
                 raise
             except Exception as raised:  # the importer raises errors of any class
                 reason, failure = one_line(raised), raised
-        by = computed_by(f"{PREFIX}{node.target}")
+        by = framework_calls.computed_by(f"{framework_calls.PREFIX}{node.target}")
         if self.missing == "error":
             raise UnsupportedOperatorError(
                 f"TVM cannot import {described(node)}: {reason}; {missing_advice(by)}"
             ) from failure
         (self.computed if by else self.opaque).append(described(node))
-        return opaque_call(self.importer, node, self.sizes)
+        return _opaque_call(self.importer, node, self.sizes)
 
     def _learn_sizes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -491,6 +489,86 @@ class _Converter:
             or is_complex(wanted)
             or found == self.importer._convert_data_type(dtype)
         )
+
+
+def _opaque_call(
+    importer: ExportedProgramImporter, node: Node, sizes: dict[str, tirx.Expr]
+) -> relax.Expr:
+    """Return a call that torch computes, with the operands, other arguments and type of a node.
+
+    An operator that is not ATen's becomes a call of a function that does not exist. Sizes that
+    depend on numbers become new symbols, which are added to the known `sizes`.
+
+    Raises LoadError for a node without tensors, and for a size that is not known.
+    """
+    value, name = node.meta.get("val"), f"{framework_calls.PREFIX}{node.target}"
+    is_one = not isinstance(value, list | tuple)
+    values = [value] if is_one else list(value)
+    has_tensors = [hasattr(one, "dtype") for one in values if one is not None]
+    if not has_tensors or not all(has_tensors) or node.target is getitem:
+        raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
+    before = len(sizes)
+    types = [_type(importer, one, node, sizes) for one in values]
+    names, operands = dict[Any, str](), list[relax.Expr]()
+    for one in node.all_input_nodes:
+        found = importer.env.get(one)
+        if isinstance(found, relax.Expr):
+            letter = (
+                framework_calls.COMPLEX if is_complex(one.meta.get("val")) else framework_calls.REAL
+            )
+            names[one] = f"{letter}{len(operands)}"
+            operands.append(found)
+        else:  # a number
+            names[one] = repr(found)
+    is_known = framework_calls.called_operator(name) is not None
+    if is_known:
+        try:
+            text = framework_calls.written_arguments(
+                node.args, node.kwargs, lambda one: names[one] if hasattr(one, "meta") else ""
+            )
+        except ValueError as failure:
+            raise LoadError(f"{described(node)} cannot be an opaque node: {failure}") from failure
+        operands.append(ir.StringImm(text))
+    has_new_sizes = before != len(sizes)
+    if has_new_sizes and not is_known:
+        raise _unknown_size(node)
+    builder = importer.block_builder
+    given = types[0] if is_one else types
+    return framework_calls.emitted_call(builder, name, operands, given, has_new_sizes=has_new_sizes)
+
+
+def _type(
+    importer: ExportedProgramImporter,
+    tensor: torch.Tensor | None,
+    node: Node,
+    sizes: dict[str, tirx.Expr],
+) -> relax.TensorType:
+    """Return the type of a tensor; one that torch leaves out is empty."""
+    if tensor is None:
+        return relax.TensorType([0], "float32")
+    shape = [_size(importer, one, node, sizes) for one in tensor.shape]
+    dtype = tensor.dtype
+    if dtype.is_complex:
+        shape, dtype = [*shape, tirx.IntImm("int64", 2)], dtype.to_real()
+    return relax.TensorType(shape, importer._convert_data_type(dtype))
+
+
+def _size(
+    importer: ExportedProgramImporter, size: Any, node: Node, sizes: dict[str, tirx.Expr]
+) -> Any:
+    if isinstance(size, int):
+        return size
+    if str(size) not in sizes:
+        expr = size.node.expr
+        _, found = importer._process_derived_symbol(expr, sizes)
+        if found is None and not expr.is_Symbol:
+            raise _unknown_size(node)
+        sizes[str(size)] = tirx.Var(str(size), "int64") if found is None else found
+    return sizes[str(size)]
+
+
+def _unknown_size(node: Node) -> LoadError:
+    return LoadError(f"{described(node)} has a size that is not known, so it cannot be opaque")
 
 
 class DerivedSizes:

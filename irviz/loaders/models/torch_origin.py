@@ -12,7 +12,7 @@ import numpy as np
 from irviz.errors import RunError
 from irviz.loaders.file_limits import one_line
 from irviz.loaders.models.imported_layers import described
-from irviz.loaders.models.torch_opaque_calls import as_pairs, is_complex
+from irviz.loaders.models.torch_converters import as_pairs, is_complex
 from irviz.model.graph.graph import NodeId, grouped
 from irviz.model.runs.execution_trace import Array
 from irviz.model.runs.run_result import Origin, OriginRun, ValueRecorder

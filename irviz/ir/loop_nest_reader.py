@@ -109,30 +109,29 @@ class _Reader:
             case tirx.For():
                 return (self._loop(stmt, level, path),)
             case s_tir.SBlockRealize():
-                return (self._block(stmt.block, level, path, f"{path}.block", stmt),)
+                return (self._block(stmt.block, level, path, stmt),)
             case s_tir.SBlock():
-                return (self._block(stmt, level, path, path),)
+                return (self._block(stmt, level, path),)
             case tirx.IfThenElse():
-                then = self._enclosing(stmt, stmt.then_case, level, path, "then_case")
+                then = self._enclosing(stmt, "then_case", level, path)
                 if stmt.else_case is None:
                     return (then,)
                 with self._names.scope():
                     other = self.nodes(stmt.else_case, level + 1, f"{path}.else_case")
                 return (then, Statement("else:", other, f"{path}#else"))
             case tirx.While() | tirx.AttrStmt():
-                return (self._enclosing(stmt, stmt.body, level, path, "body"),)
+                return (self._enclosing(stmt, "body", level, path),)
         self._define_vars(stmt)
         return (Statement(self._heading(stmt), id=path),)
 
-    def _enclosing(
-        self, stmt: tirx.Stmt, inner: tirx.Stmt, level: int, path: str, part: str
-    ) -> Statement:
+    def _enclosing(self, stmt: tirx.Stmt, part: str, level: int, path: str) -> Statement:
         """Read a statement with one inner statement, or an `if` up to its `else`."""
         with self._names.scope():
             if isinstance(stmt, tirx.AttrStmt) and isinstance(stmt.node, tirx.IterVar):
                 self._names.define(stmt.node.var)
             heading = self._heading(stmt)
-            return Statement(heading, self.nodes(inner, level + 1, f"{path}.{part}"), path)
+            inner = self.nodes(getattr(stmt, part), level + 1, f"{path}.{part}")
+            return Statement(heading, inner, path)
 
     def _loop(self, stmt: tirx.For, level: int, path: str) -> Loop:
         start, extent = self._names.text(stmt.min), self._names.text(stmt.extent)
@@ -153,14 +152,10 @@ class _Reader:
         )
 
     def _block(
-        self,
-        block: s_tir.SBlock,
-        level: int,
-        path: str,
-        inner_path: str,
-        realize: s_tir.SBlockRealize | None = None,
+        self, block: s_tir.SBlock, level: int, path: str, realize: s_tir.SBlockRealize | None = None
     ) -> Block:
         """Read a block, and the bindings of its axes if it has some."""
+        inner_path = path if realize is None else f"{path}.block"
         bindings = [] if realize is None else list(realize.iter_values)
         where = None if realize is None else realize.predicate
         for axis, value in zip(block.iter_vars, bindings, strict=False):

@@ -122,7 +122,7 @@ class _PrimFuncWriter(Writer):
             case tirx.For():
                 return self._loop(stmt)
             case s_tir.SBlockRealize():
-                return self._block(stmt.block, stmt.iter_values, stmt.predicate)
+                return self._block(stmt)
             case tirx.IfThenElse():
                 test = self._expression(stmt.condition)
                 other = [] if stmt.else_case is None else self._inner(stmt.else_case)
@@ -174,17 +174,16 @@ class _PrimFuncWriter(Writer):
             variable = self._define(loop.loop_var)
             return [ast.For(variable, call("range", *limits), self._inner(loop.body), [])]
 
-    def _block(
-        self, block: s_tir.SBlock, values: Sequence[ir.Expr], predicate: ir.Expr | None
-    ) -> list[ast.stmt]:
+    def _block(self, realize: s_tir.SBlockRealize) -> list[ast.stmt]:
         """Write a block: its axes, temporaries, initial values and body."""
+        block, predicate = realize.block, realize.predicate
         if block.match_buffers:
             raise NumPyError(f"a match_buffer in the block {block.name_hint}")
         test = None
         if predicate is not None and not is_number(predicate, 1):
             test = self._expression(predicate)
         with self._scope.scope():
-            axes = self._axes(block.iter_vars, values)
+            axes = self._axes(block.iter_vars, realize.iter_values)
             temporaries = [self._allocation(buffer) for buffer in block.alloc_buffers]
             init = [] if block.init is None else self._init(block)
             body = [*axes, *temporaries, *init, *self._statements(block.body)]

@@ -33,7 +33,6 @@ from irviz.loaders.param_files import ParamsError, load_params, native_array, re
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_NPY = b"\x93NUMPY"
 _KINDS = "an .npy, an .npz or an image (.png, .jpg, .bmp), or a folder of images"
 
 
@@ -90,7 +89,7 @@ def read_inputs(
             content = _content(file)
             if content.startswith(ZIP_STARTS):
                 return _by_name(load_params(file), wanted)
-            if content.startswith(_NPY):
+            if content.startswith(np.lib.format.MAGIC_PREFIX):
                 return {_only(wanted, "one array"): _npy(content)}
             return _from_images([file], wanted)
     except ParamsError as failure:  # its message has the file's name

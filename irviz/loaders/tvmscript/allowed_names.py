@@ -61,6 +61,7 @@ barrier_all fence getmem_nbi getmem_nbi.block getmem_nbi.warp my_pe n_pes putmem
 putmem_nbi.block putmem_nbi.warp putmem_signal_nbi putmem_signal_nbi.block putmem_signal_nbi.warp
 quiet signal_op wait_until
 """
+_S_TIR = "cp_async_raw cp_async_raw.legacy ldg32"
 _TILE = """
 add binary_chain binary_reduce cast copy copy_async exp exp2 fdiv fill fma gemm gemm_async log2 max
 maximum memset min minimum mul permute_layout reciprocal reduce_negate select silu sqrt sub sum
@@ -80,14 +81,9 @@ TILE = frozenset(_TILE.split()) | TILE_SCOPED
 """All tile operations: `Tx.copy`, `Tx.cta.copy`; TVM prints them as `T.tile.copy`."""
 
 INTRINSICS = frozenset(
-    {
-        *(f"cuda.{name}" for name in _CUDA.split()),
-        *(f"nki.{name}" for name in _NKI.split()),
-        *(f"nvshmem.{name}" for name in _NVSHMEM.split()),
-        "s_tir.cp_async_raw",
-        "s_tir.cp_async_raw.legacy",
-        "s_tir.ldg32",
-    }
+    f"{home}.{name}"
+    for home, names in {"cuda": _CUDA, "nki": _NKI, "nvshmem": _NVSHMEM, "s_tir": _S_TIR}.items()
+    for name in names.split()
 )
 """The functions that make a call of an operator and nothing else."""
 

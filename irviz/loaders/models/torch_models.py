@@ -452,7 +452,7 @@ class _Converter:
                 f"TVM cannot import {described(node)}: {reason}; {missing_advice(by)}"
             ) from failure
         (self.computed if by else self.opaque).append(described(node))
-        return _opaque_call(self.importer, node, self.sizes)
+        return self._opaque_call(node)
 
     def _learn_sizes(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -490,81 +490,71 @@ class _Converter:
             or found == self.importer._convert_data_type(dtype)
         )
 
+    def _opaque_call(self, node: Node) -> relax.Expr:
+        """Return a call that torch computes, with the operands, other arguments and type of a node.
 
-def _opaque_call(
-    importer: ExportedProgramImporter, node: Node, sizes: dict[str, tirx.Expr]
-) -> relax.Expr:
-    """Return a call that torch computes, with the operands, other arguments and type of a node.
+        An operator that is not ATen's becomes a call of a function that does not exist. Sizes that
+        depend on numbers become new symbols, which are added to `sizes`.
 
-    An operator that is not ATen's becomes a call of a function that does not exist. Sizes that
-    depend on numbers become new symbols, which are added to the known `sizes`.
-
-    Raises LoadError for a node without tensors, and for a size that is not known.
-    """
-    value, name = node.meta.get("val"), f"{framework_calls.PREFIX}{node.target}"
-    is_one = not isinstance(value, list | tuple)
-    values = [value] if is_one else list(value)
-    has_tensors = [hasattr(one, "dtype") for one in values if one is not None]
-    if not has_tensors or not all(has_tensors) or node.target is getitem:
-        raise LoadError(f"{described(node)} returns no tensor, so it cannot be an opaque node")
-    before = len(sizes)
-    types = [_type(importer, one, node, sizes) for one in values]
-    names, operands = dict[Any, str](), list[relax.Expr]()
-    for one in node.all_input_nodes:
-        found = importer.env.get(one)
-        if isinstance(found, relax.Expr):
-            letter = (
-                framework_calls.COMPLEX if is_complex(one.meta.get("val")) else framework_calls.REAL
-            )
-            names[one] = f"{letter}{len(operands)}"
-            operands.append(found)
-        else:  # a number
-            names[one] = repr(found)
-    is_known = framework_calls.called_operator(name) is not None
-    if is_known:
-        try:
-            text = framework_calls.written_arguments(
-                node.args, node.kwargs, lambda one: names[one] if hasattr(one, "meta") else ""
-            )
-        except ValueError as failure:
-            raise LoadError(f"{described(node)} cannot be an opaque node: {failure}") from failure
-        operands.append(ir.StringImm(text))
-    has_new_sizes = before != len(sizes)
-    if has_new_sizes and not is_known:
-        raise _unknown_size(node)
-    builder = importer.block_builder
-    given = types[0] if is_one else types
-    return framework_calls.emitted_call(builder, name, operands, given, has_new_sizes=has_new_sizes)
-
-
-def _type(
-    importer: ExportedProgramImporter,
-    tensor: torch.Tensor | None,
-    node: Node,
-    sizes: dict[str, tirx.Expr],
-) -> relax.TensorType:
-    """Return the type of a tensor; one that torch leaves out is empty."""
-    if tensor is None:
-        return relax.TensorType([0], "float32")
-    shape = [_size(importer, one, node, sizes) for one in tensor.shape]
-    dtype = tensor.dtype
-    if dtype.is_complex:
-        shape, dtype = [*shape, tirx.IntImm("int64", 2)], dtype.to_real()
-    return relax.TensorType(shape, importer._convert_data_type(dtype))
-
-
-def _size(
-    importer: ExportedProgramImporter, size: Any, node: Node, sizes: dict[str, tirx.Expr]
-) -> Any:
-    if isinstance(size, int):
-        return size
-    if str(size) not in sizes:
-        expr = size.node.expr
-        _, found = importer._process_derived_symbol(expr, sizes)
-        if found is None and not expr.is_Symbol:
+        Raises LoadError for a node without tensors, and for a size that is not known.
+        """
+        value, name = node.meta.get("val"), f"{framework_calls.PREFIX}{node.target}"
+        call = described(node)
+        is_one = not isinstance(value, list | tuple)
+        values = [value] if is_one else list(value)
+        has_tensors = [hasattr(one, "dtype") for one in values if one is not None]
+        if not has_tensors or not all(has_tensors) or node.target is getitem:
+            raise LoadError(f"{call} returns no tensor, so it cannot be an opaque node")
+        before = len(self.sizes)
+        types = [self._type(one, node) for one in values]
+        names, operands = dict[Any, str](), list[relax.Expr]()
+        for one in node.all_input_nodes:
+            found = self.importer.env.get(one)
+            if isinstance(found, relax.Expr):
+                is_pair = is_complex(one.meta.get("val"))
+                letter = framework_calls.COMPLEX if is_pair else framework_calls.REAL
+                names[one] = f"{letter}{len(operands)}"
+                operands.append(found)
+            else:  # a number
+                names[one] = repr(found)
+        is_known = framework_calls.called_operator(name) is not None
+        if is_known:
+            try:
+                text = framework_calls.written_arguments(
+                    node.args, node.kwargs, lambda one: names[one] if hasattr(one, "meta") else ""
+                )
+            except ValueError as failure:
+                raise LoadError(f"{call} cannot be an opaque node: {failure}") from failure
+            operands.append(ir.StringImm(text))
+        has_new_sizes = before != len(self.sizes)
+        if has_new_sizes and not is_known:
             raise _unknown_size(node)
-        sizes[str(size)] = tirx.Var(str(size), "int64") if found is None else found
-    return sizes[str(size)]
+        builder = self.importer.block_builder
+        given = types[0] if is_one else types
+        return framework_calls.emitted_call(
+            builder, name, operands, given, has_new_sizes=has_new_sizes
+        )
+
+    def _type(self, tensor: torch.Tensor | None, node: Node) -> relax.TensorType:
+        """Return the type of a tensor; one that torch leaves out is empty."""
+        if tensor is None:
+            return relax.TensorType([0], "float32")
+        shape = [self._size(one, node) for one in tensor.shape]
+        dtype = tensor.dtype
+        if dtype.is_complex:
+            shape, dtype = [*shape, tirx.IntImm("int64", 2)], dtype.to_real()
+        return relax.TensorType(shape, self.importer._convert_data_type(dtype))
+
+    def _size(self, size: Any, node: Node) -> Any:
+        if isinstance(size, int):
+            return size
+        if str(size) not in self.sizes:
+            expr = size.node.expr
+            _, found = self.importer._process_derived_symbol(expr, self.sizes)
+            if found is None and not expr.is_Symbol:
+                raise _unknown_size(node)
+            self.sizes[str(size)] = tirx.Var(str(size), "int64") if found is None else found
+        return self.sizes[str(size)]
 
 
 def _unknown_size(node: Node) -> LoadError:

@@ -399,36 +399,27 @@ def _scatter_reduce(importer: ExportedProgramImporter, node: Node) -> relax.Expr
     x, axis, index, source, reduce = (*importer.retrieve_args(node), "sum")[:5]
     has_self = node.kwargs.get("include_self", True)
     emit, op = importer.block_builder.emit, relax.op
-    scattered = partial(_scattered, importer)
+
+    def scattered(into: relax.Expr, numbers: relax.Expr, reduction: str) -> relax.Expr:
+        # torch takes the part that the index is as large as
+        for at, (size, most) in enumerate(zip(index.ty.shape, numbers.ty.shape, strict=True)):
+            if isinstance(size, int | tirx.IntImm) and int(size) != int(most):
+                numbers = emit(op.strided_slice(numbers, [at], [0], [size], [1]))
+        return emit(op.scatter_elements(into, index, numbers, axis, reduction))
+
     start = x
     if not has_self:
         dtype = np.dtype(str(x.ty.dtype))
         limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
         nothing = {"prod": 1, "amax": limits.min, "amin": limits.max}.get(reduce, 0)
         filled = emit(op.full_like(source, relax.const(nothing, str(dtype))))
-        start = scattered(x, axis, index, filled, "update")
+        start = scattered(x, filled, "update")
     if reduce != "mean":
-        return scattered(start, axis, index, source, _REDUCTIONS[reduce])
-    total = scattered(start, axis, index, source, "add")
+        return scattered(start, source, _REDUCTIONS[reduce])
+    total = scattered(start, source, "add")
     counted = emit((op.ones_like if has_self else op.zeros_like)(x))
-    counts = scattered(counted, axis, index, emit(op.ones_like(source)), "add")
+    counts = scattered(counted, emit(op.ones_like(source)), "add")
     return emit(op.divide(total, emit(op.maximum(counts, _constant(1, x)))))
-
-
-def _scattered(
-    importer: ExportedProgramImporter,
-    x: relax.Expr,
-    axis: int,
-    index: relax.Expr,
-    source: relax.Expr,
-    reduction: str,
-) -> relax.Expr:
-    """Scatter the part of a source that the index is as large as."""
-    emit = importer.block_builder.emit
-    for at, (size, most) in enumerate(zip(index.ty.shape, source.ty.shape, strict=True)):
-        if isinstance(size, int | tirx.IntImm) and int(size) != int(most):
-            source = emit(relax.op.strided_slice(source, [at], [0], [size], [1]))
-    return emit(relax.op.scatter_elements(x, index, source, axis, reduction))
 
 
 def _index_put(importer: ExportedProgramImporter, node: Node) -> relax.Expr:

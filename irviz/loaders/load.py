@@ -19,6 +19,7 @@ from tvm import ir, relax, tirx
 
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import (
+    ZIP_STARTS,
     FileError,
     brief,
     file_size,
@@ -163,7 +164,6 @@ _WRITTEN_BY = {
     FileKind.TFLITE: "TFL3 is not at its byte 4; write one with tf.lite.TFLiteConverter",
     FileKind.SESSION: "it is not a zip archive; write one with session.save(path)",
 }
-_ZIP, _TFLITE = b"PK\x03\x04", b"TFL3"
 SESSION_ENTRY = re.compile(r"index\.json|objects\.json|arrays/(?:0|[1-9][0-9]{0,8})\.npy")
 """The names of the entries of a saved session, which is a zip archive as a .pt2 file is."""
 _MOST_NAME, _MOST_START = 30, 1000
@@ -177,7 +177,7 @@ def holds_session(content: bytes) -> bool:
     """Return whether a file that begins so is a saved session, by the name of its first entry."""
     size = int.from_bytes(content[26:28], "little")
     name = content[30 : 30 + min(size, _MOST_NAME)].decode("ascii", "replace")
-    return content.startswith(_ZIP) and SESSION_ENTRY.fullmatch(name) is not None
+    return content.startswith(ZIP_STARTS) and SESSION_ENTRY.fullmatch(name) is not None
 
 
 def is_session_file(path: Path) -> bool:
@@ -198,11 +198,11 @@ def detect_kind(content: bytes, name: str) -> FileKind:
         raise LoadError(f"{_wrong(name)}: it is empty; give {READABLE}")
     if holds_session(content):
         return FileKind.SESSION
-    if content[4:8] == _TFLITE:
+    if content[4:8] == b"TFL3":
         return FileKind.TFLITE
     if words := _other_kind(content, name):
         raise LoadError(f"{name!r} {words}")
-    if content.startswith(_ZIP):
+    if content.startswith(ZIP_STARTS):
         return FileKind.PT2
     if named is FileKind.ONNX or _ONNX.match(content):
         return FileKind.ONNX

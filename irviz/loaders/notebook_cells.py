@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from tvm import ir
 
-import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.loaders.file_limits import TVMSCRIPT_LIMITS, UPGRADE_LIMITS, limits_for
 from irviz.loaders.tvmscript.allowed_names import imported_names

@@ -6,7 +6,6 @@ import ast
 
 from tvm import ir
 
-import irviz.loaders.tvm_json  # noqa: F401 - modules in answers
 from irviz.errors import LoadError
 from irviz.gc_pause import gc_paused
 from irviz.ir.node_ids import unique_id

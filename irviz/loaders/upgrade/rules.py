@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count
@@ -603,17 +605,12 @@ def _target(node: cst.BaseExpression) -> cst.BaseExpression:
     kind, *options = value.split()
     if any(not option.startswith("-") or "=" not in option for option in options):
         return node
-    items = [f'"kind": "{kind}"']
+    target: dict[str, str | int | list[str]] = {"kind": kind}
     for option in options:
         name, _, text = option.lstrip("-").partition("=")
-        texts = ", ".join(f'"{each}"' for each in text.split(","))
-        listed = name in ("keys", "mattr", "libs")
-        items.append(f'"{name}": ' + (f"[{texts}]" if listed else _number(text)))
-    return cst.parse_expression(f"{{{', '.join(items)}}}")
-
-
-def _number(text: str) -> str:
-    return text if text.isascii() and text.isdecimal() else f'"{text}"'
+        number = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+        target[name] = text.split(",") if name in ("keys", "mattr", "libs") else number
+    return cst.parse_expression(json.dumps(target, ensure_ascii=False))
 
 
 def rewrite_method(new: cst.Call) -> cst.Call:

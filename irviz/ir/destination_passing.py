@@ -356,6 +356,7 @@ def _with_calls(known: VarOrigins, function: relax.Function) -> VarOrigins:
 
 def _positions(values: Sequence[ir.Expr | None], arguments: Sequence[ir.Expr]) -> tuple[int, ...]:
     """Return the positions of the values among the arguments, or () if one is missing."""
-    places = {one: at for at, one in enumerate(arguments) if isinstance(one, ir.Var)}
+    known = [(one, at) for at, one in enumerate(arguments) if isinstance(one, ir.Var)]
+    places = dict(reversed(known))  # the first one of each
     found = [places[one] for one in values if one in places]
     return tuple(found) if len(found) == len(values) else ()

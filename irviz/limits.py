@@ -87,7 +87,7 @@ MIN_NODES = 8
 MAX_INPUTS = 8
 """The most parameters or constants with the same users that are not merged into one node."""
 MOST_SHARED = 3
-"""The most users of a weight that is one node; a weight with more is a line in each of them."""
+"""The most calls that use a weight which is one node; with more it is a line in each of them."""
 MAX_CHILDREN = 120
 """The most children of a container; longer sequences are divided into parts."""
 PART_CHILDREN = 40

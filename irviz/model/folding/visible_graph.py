@@ -228,6 +228,10 @@ class _Scene:
             self.same[start : start + child.copies * held] = here * child.copies
             self.repeats.insert(0, OpenRepeat(start, held, child.copies, copy, frame))
 
+    def item_of(self, node_id: NodeId) -> int:
+        """Return the item that shows a bound node."""
+        return self.item_at[self.same[self.bound.at[node_id]]]
+
     def uses(self) -> list[Use]:
         """Return the drawn uses: those in shown copies, and some in the others.
 
@@ -402,6 +406,9 @@ _CONTAINS_PARAMS = (RegionKind.REPEAT, RegionKind.PART, RegionKind.UNCHANGED, Re
 """Containers in which a parameter is drawn if nothing outside uses it."""
 
 
+_SHAPE_OF = "relax.shape_of"
+
+
 class Use(NamedTuple):
     """A use that is drawn, of a step or an input, by a step and the scene's item that shows it.
 
@@ -485,17 +492,26 @@ class LeafPlacement:
     def _holders(
         self, leaf: Node, users: Sequence[int], used_by: Collection[tuple[int, int | None]]
     ) -> Sequence[int]:
-        """Return the items that a leaf is part of: its only user, or each of many calls."""
+        """Return the items that a leaf is part of: its only user, or each of many calls.
+
+        Calls that use its shape alone are not counted.
+        """
         items, groups = self._scene.items, self._scene.groups
         if len(users) == 1 and all(frame == items[users[0]].region for _, frame in used_by):
             kind, only = groups.get(users[0]), items[users[0]]
             if self._is_held(leaf, kind, only.region) if kind else self._is_line(leaf, only):
                 return users
-        uses = self._scene.bound.graph.leaving.get(leaf.id, ())
-        if len({use.target for use in uses}) <= MOST_SHARED or not self._may_be_line(leaf):
+        graph = self._scene.bound.graph
+        targets = {use.target for use in graph.leaving.get(leaf.id, ())}
+        computing = [one for one in targets if graph[one].callee != _SHAPE_OF]
+        is_shared = len(targets) > 1 and not 1 < len(computing) <= MOST_SHARED
+        if not is_shared or not self._may_be_line(leaf):
             return ()
         calls = [one for one in users if one not in groups]
-        return (calls or users[:1]) if all(self._is_line(leaf, items[one]) for one in calls) else ()
+        if not all(self._is_line(leaf, items[one]) for one in calls):
+            return ()
+        first = {self._scene.item_of(one) for one in computing}
+        return calls or sorted(users, key=lambda one: one not in first)[:1]
 
     def _hold(self, leaf: Node, holders: Sequence[int]) -> None:
         self.places[leaf.id] = self._scene.items[holders[0]].id
@@ -564,9 +580,8 @@ class LeafPlacement:
         return frame
 
     def _frame_of(self, owner: NodeId) -> int | None:
-        scene = self._scene
-        step = scene.bound.at.get(owner)  # a subgraph may lack it
-        return None if step is None else scene.items[scene.item_at[scene.same[step]]].region
+        scene = self._scene  # a subgraph may lack it
+        return scene.items[scene.item_of(owner)].region if owner in scene.bound.at else None
 
     def _path(self, frame: int | None) -> list[int]:
         """Return a region and those around it, the outermost first."""

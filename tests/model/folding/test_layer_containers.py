@@ -143,6 +143,24 @@ def test_what_a_model_returns_is_what_its_last_layer_gives_by_whatever_name(grap
     assert all(region.name.startswith("fc0–39 ×40") for region in shown.graph.regions)
 
 
+def test_a_weight_whose_shape_alone_is_asked_for_elsewhere_is_a_line_in_both_calls(graphs):
+    model, calls = Model(graphs), []
+    table, tied = (model.text.param(type_="Tensor[(9, 4)]") for _ in range(2))
+
+    def embed():
+        calls.extend(
+            model.step(*one)
+            for one in (("relax.shape_of", table), ("take", model.here, table), ("relu",))
+        )
+        calls.extend(model.step(op, model.here, tied) for op in ("matmul", "add"))
+
+    model.layer("embed", "Embedding", embed)
+    shown = visible_graph(container_tree(model.graph()), Expansion(every=True))
+    lines = [[leaf.id for leaf in shown.graph[call].weights] for call in calls]
+    assert lines == [[table], [table], [], [], []]
+    assert {edge.target for edge in shown.graph.leaving[tied]} == {*calls[3:]}
+
+
 def with_elements(graphs, used):
     """Return a model of 12 calls with three elements each, and the ids of the first call's."""
     model, first = Model(graphs), []

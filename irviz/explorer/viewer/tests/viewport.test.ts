@@ -377,6 +377,16 @@ test("a name that is alone in its box is as large as fits, and in the middle", (
   assert.equal(geometry.roomOf(box, 40, 119).scale, 1);
 });
 
+test("a key zooms where the nearest node in sight is, or at the middle of the pane", () => {
+  const node = (x: number) => ({ x, y: -5, width: 10, height: 10 });
+  const seen = { x: 0, y: 0, scale: 1 };
+  const pane = { width: 100, height: 100 };
+  const nodes = [node(30), node(-25), node(45.5)];
+  assert.deepEqual(geometry.nearestMiddle(nodes, seen, pane), { x: -20, y: 0 });
+  const { x, y } = geometry.nearestMiddle([node(500)], seen, pane);
+  assert.deepEqual({ x, y }, { x: 0, y: 0 });
+});
+
 test("from afar names are of one size where three quarters of them have room", () => {
   assert.equal(geometry.commonScale([2.5, 1, 2.2, 2, 2.4]), 2);
   assert.equal(geometry.commonScale([]), 1);

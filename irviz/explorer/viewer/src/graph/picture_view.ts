@@ -20,7 +20,7 @@ import {
   isAllVisible,
   isInSight,
   MOST_FITTED,
-  middle,
+  nearestMiddle,
   type Size,
   scalesOf,
   zoom,
@@ -168,7 +168,8 @@ function createPictureView(
       const { node, side: where } = state.selection.peek();
       const rect = where === side ? drawn.rects().get(node) : undefined;
       const isShown = rect && isInSight(rect, viewport, size.peek());
-      const { x, y } = isShown ? middle(rect) : viewport;
+      const rects = isShown ? [rect] : drawn.rects().values();
+      const { x, y } = nearestMiddle(rects, viewport, size.peek());
       const { scale } = viewport;
       const at = { x: (x - viewport.x) * scale, y: (y - viewport.y) * scale };
       move(zoom(viewport, factor, at, scalesOf(both.frame, size.peek())));

@@ -192,6 +192,15 @@ export function isInSight(rect: Rect, viewport: Viewport, pane: Size): boolean {
   return x >= seen.x && x <= seen.x + seen.width && y >= seen.y && y <= seen.y + seen.height;
 }
 
+/** Return the middle of the rect in sight that is nearest to the middle of the pane, or that of the
+ * pane where none is in sight. */
+export function nearestMiddle(rects: Iterable<Rect>, viewport: Viewport, pane: Size): Point {
+  const away = ({ x, y }: Point) => Math.hypot(x - viewport.x, y - viewport.y);
+  const middles = [...rects].filter((one) => isInSight(one, viewport, pane)).map(middle);
+  const first: Point = middles[0] ?? viewport;
+  return middles.reduce((one, other) => (away(other) < away(one) ? other : one), first);
+}
+
 /** Tell whether the whole frame is seen. */
 export function isAllVisible(viewport: Viewport, pane: Size, frame: Rect): boolean {
   const seen = visiblePart(viewport, pane);

@@ -94,6 +94,9 @@ function addReach(edges: readonly DrawnEdge[]): Map<Element, DrawnEdge> {
   return found;
 }
 
+/** A title, its box, how much larger it can be in its frame, and the nodes that it may not cover. */
+type Title = [SVGElement, Rect, number, Rect[]];
+
 /** Read a picture; throw an Error that says what is wrong with it. */
 export function readPicture(text: string): DrawnPicture {
   const svg = readSvg(text);
@@ -123,25 +126,46 @@ export function readPicture(text: string): DrawnPicture {
   const toggles = svg.querySelectorAll<SVGGraphicsElement>(".toggle");
   const titles = [...svg.querySelectorAll<SVGGElement>(".title")];
   const frames = [...svg.querySelectorAll<SVGRectElement>(".block > rect")]; // of the titles
+  let measured: Title[] | undefined;
+  const measureTitles = () => {
+    if (measured) return measured;
+    const found = titles.map((one, at): Title => {
+      const background = one.querySelector<SVGRectElement>("rect") ?? one;
+      const [box, frame] = [placed(background), placed(frames[at] ?? one)];
+      const most = (frame.x + frame.width - box.x) / box.width;
+      const largest = grown(box, 2 * most, 0, 0.5);
+      const near = [...rects().values()].filter((other) => overlap(largest, other));
+      return [one, box, most, near];
+    });
+    if (svg.isConnected) measured = found;
+    return found;
+  };
   let factor = 1;
   const enlarge = (next: number) => {
     if (next === factor) return;
     factor = next;
     const taken: Rect[] = []; // by signs, and by the titles of outer groups, which come first
+    const shares = [1, 0.75, 0.5, 0.25].map((share) => 1 + share * (next - 1));
     // not as a custom property of the picture: the style of each of its parts would be found anew
-    const set = (one: SVGElement, box: Rect, from: 0 | 0.5, most: number) => {
-      const larger = (scale: number) => grown(box, scale, from);
-      const shares = [1, 0.75, 0.5, 0.25].map((share) => 1 + share * (next - 1));
-      const scales = shares.filter((scale) => 1 < scale && scale <= most);
-      const scale = scales.find((one) => !taken.some((other) => overlap(larger(one), other)));
-      taken.push(larger(scale ?? 1));
-      one.style.transform = scale ? `scale(${scale})` : "";
-    };
-    for (const one of toggles) set(one, placed(one.querySelector(".sign") ?? one), 0.5, next);
-    for (const [at, one] of titles.entries()) {
-      const background = one.querySelector<SVGRectElement>("rect") ?? one;
-      const [box, frame] = [placed(background), placed(frames[at] ?? one)];
-      set(one, box, 0, (frame.x + frame.width - box.x) / box.width);
+    for (const one of toggles) {
+      const box = placed(one.querySelector(".sign") ?? one);
+      const isFree = (scale: number) => !taken.some((other) => overlap(grown(box, scale), other));
+      const scale = shares.find((scale) => scale > 1 && isFree(scale)) ?? 1;
+      taken.push(grown(box, scale));
+      one.style.transform = scale > 1 ? `scale(${scale})` : "";
+    }
+    for (const [one, box, most, near] of measureTitles()) {
+      const others = [...taken, ...near];
+      const places = shares
+        .filter((scale) => 1 < scale && scale <= most)
+        .flatMap((scale) => [0.5, 1, 0].map((from) => [scale, from] as const));
+      const [scale, from] = places.find(([scale, from]) => {
+        const larger = grown(box, scale, 0, from);
+        return !others.some((other) => overlap(larger, other));
+      }) ?? [1, 0.5];
+      taken.push(grown(box, scale, 0, from));
+      one.style.transform = scale > 1 ? `scale(${scale})` : "";
+      one.style.transformOrigin = `0 ${100 * from}%`;
     }
   };
   let rooms: [SVGElement, Rect, Room, Room][] | undefined; // of a name alone, and beside marks
@@ -234,10 +258,10 @@ function placed(shape: SVGGraphicsElement): Rect {
   return { ...box, x: box.x + shift.x, y: box.y + shift.y };
 }
 
-/** Return a box that grows from a place between its left and right side, at half of its height. */
-const grown = ({ x, y, width, height }: Rect, factor: number, from: number): Rect => ({
-  ...{ x: x - width * (factor - 1) * from, y: y - (height * (factor - 1)) / 2 },
-  ...{ width: width * factor, height: height * factor },
+/** Return a box that grows from a place between its sides, given as shares of its size. */
+const grown = (box: Rect, factor: number, fromX = 0.5, fromY = 0.5): Rect => ({
+  ...{ x: box.x - box.width * (factor - 1) * fromX, y: box.y - box.height * (factor - 1) * fromY },
+  ...{ width: box.width * factor, height: box.height * factor },
 });
 
 /** Draw some nodes pale, with the edges of their values. */

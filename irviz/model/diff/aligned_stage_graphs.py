@@ -308,10 +308,10 @@ class _Side:
             for one in nodes
             if one.id in leaves
         )
-        has_storage = any(one.callee in STORAGES for one in self.stage.nodes)
         remarks = repeat_remarks(
             functions_differ=len(set(map(tuple, copies.values()))) > 1,
-            storage_rotates=STORAGE_ROTATES in container.remarks and has_storage,
+            storage_rotates=STORAGE_ROTATES in container.remarks
+            and any(one.callee in STORAGES for one in self.stage.nodes),
         )
         return replace(container, remarks=remarks).title
 

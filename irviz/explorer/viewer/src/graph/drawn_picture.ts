@@ -97,6 +97,10 @@ function addReach(edges: readonly DrawnEdge[]): Map<Element, DrawnEdge> {
 /** A title, its box, how much larger it can be in its frame, and the nodes that it may not cover. */
 type Title = [SVGElement, Rect, number, Rect[]];
 
+/** Where a sign and a title grow from, as shares of their sizes; titles up or down where they must. */
+const MIDDLE: readonly [number, number][] = [[0.5, 0.5]];
+const LEFT: readonly [number, number][] = [0.5, 1, 0].map((y) => [0, y]);
+
 /** Read a picture; throw an Error that says what is wrong with it. */
 export function readPicture(text: string): DrawnPicture {
   const svg = readSvg(text);
@@ -129,12 +133,13 @@ export function readPicture(text: string): DrawnPicture {
   let measured: Title[] | undefined;
   const measureTitles = () => {
     if (measured) return measured;
+    const drawn = [...rects().values()];
     const found = titles.map((one, at): Title => {
       const background = one.querySelector<SVGRectElement>("rect") ?? one;
       const [box, frame] = [placed(background), placed(frames[at] ?? one)];
       const most = (frame.x + frame.width - box.x) / box.width;
       const largest = grown(box, 2 * most, 0, 0.5);
-      const near = [...rects().values()].filter((other) => overlap(largest, other));
+      const near = drawn.filter((other) => overlap(largest, other));
       return [one, box, most, near];
     });
     if (svg.isConnected) measured = found;
@@ -147,26 +152,26 @@ export function readPicture(text: string): DrawnPicture {
     const taken: Rect[] = []; // by signs, and by the titles of outer groups, which come first
     const shares = [1, 0.75, 0.5, 0.25].map((share) => 1 + share * (next - 1));
     // not as a custom property of the picture: the style of each of its parts would be found anew
-    for (const one of toggles) {
-      const box = placed(one.querySelector(".sign") ?? one);
-      const isFree = (scale: number) => !taken.some((other) => overlap(grown(box, scale), other));
-      const scale = shares.find((scale) => scale > 1 && isFree(scale)) ?? 1;
-      taken.push(grown(box, scale));
-      one.style.transform = scale > 1 ? `scale(${scale})` : "";
-    }
-    for (const [one, box, most, near] of measureTitles()) {
+    const set = (
+      one: SVGElement,
+      box: Rect,
+      most: number,
+      origins: readonly [number, number][],
+      near: readonly Rect[] = [],
+    ) => {
       const others = [...taken, ...near];
-      const places = shares
+      const found = shares
         .filter((scale) => 1 < scale && scale <= most)
-        .flatMap((scale) => [0.5, 1, 0].map((from) => [scale, from] as const));
-      const [scale, from] = places.find(([scale, from]) => {
-        const larger = grown(box, scale, 0, from);
-        return !others.some((other) => overlap(larger, other));
-      }) ?? [1, 0.5];
-      taken.push(grown(box, scale, 0, from));
-      one.style.transform = scale > 1 ? `scale(${scale})` : "";
-      one.style.transformOrigin = `0 ${100 * from}%`;
-    }
+        .flatMap((scale) =>
+          origins.map(([x, y]) => ({ scale, x, y, box: grown(box, scale, x, y) })),
+        )
+        .find((larger) => !others.some((other) => overlap(larger.box, other)));
+      taken.push(found?.box ?? box);
+      one.style.transform = found ? `scale(${found.scale})` : "";
+      one.style.transformOrigin = found ? `${100 * found.x}% ${100 * found.y}%` : "";
+    };
+    for (const one of toggles) set(one, placed(one.querySelector(".sign") ?? one), next, MIDDLE);
+    for (const [one, box, most, near] of measureTitles()) set(one, box, most, LEFT, near);
   };
   let rooms: [SVGElement, Rect, Room, Room][] | undefined; // of a name alone, and beside marks
   const measureNames = () => {
@@ -259,7 +264,7 @@ function placed(shape: SVGGraphicsElement): Rect {
 }
 
 /** Return a box that grows from a place between its sides, given as shares of its size. */
-const grown = (box: Rect, factor: number, fromX = 0.5, fromY = 0.5): Rect => ({
+const grown = (box: Rect, factor: number, fromX: number, fromY: number): Rect => ({
   ...{ x: box.x - box.width * (factor - 1) * fromX, y: box.y - box.height * (factor - 1) * fromY },
   ...{ width: box.width * factor, height: box.height * factor },
 });

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import html
 import json
+import logging
 import os
 import secrets
 import select
@@ -34,6 +35,7 @@ from irviz.worker.child_process import Fork, Process, end_process
 if TYPE_CHECKING:
     from irviz.loaders.loaded_model import Missing
 
+_log = logging.getLogger(__name__)
 Place: TypeAlias = Literal["any", "window", "browser", "nowhere"]
 ADDRESS = "127.0.0.1"
 BACKLOG = 2048
@@ -316,7 +318,8 @@ def _forked(request: PageRequest, environment: dict[str, str]) -> ForkedServer |
         connection.sendall(f"{words}\n".encode())
         process = ForkedServer(connection)
         process.pid = int(_answer(process)["pid"])
-    except (OSError, ServeError):
+    except (OSError, ServeError) as failure:
+        _log.debug("no running irviz forked a server: %r", failure)
         connection.close()
         return None
     connection.settimeout(None)

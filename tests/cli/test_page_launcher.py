@@ -136,8 +136,9 @@ def test_tvm_is_loaded_once_for_a_page_and_its_workers(server):
 
 
 @pytest.fixture
-def own_data(tmp_path, monkeypatch):
+def own_data(tmp_path, monkeypatch, caplog):
     """Let these commands meet no others, and wait for an answer on a busy machine, too."""
+    caplog.set_level("DEBUG", serving.__name__)  # a failure tells why nothing was forked
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(serving, "ANSWER_SECONDS", 30.0)
     return tmp_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise, product
@@ -118,7 +118,7 @@ class Routing:
             if not self._is_free(self.routes[name]):
                 self._try(name, self._route(source, target, entry, is_direct=False))
 
-    def use_lanes(self, kept: Collection[str] = frozenset()) -> None:
+    def use_lanes(self, kept: Set[str] = frozenset()) -> None:
         """Let routes beside several boxes, and those that lead aside, run straight there.
 
         Graphviz draws them as waves. A route stays as it is where a straight one would meet a box,
@@ -128,7 +128,9 @@ class Routing:
         flow, routes = self._flow, self.routes
         boxes, frames = [*self._rects.values()], [*self._layout.frames.values()]
         outlines = np.array([one.rect for one in frames]).reshape(-1, 4)
-        taken = TakenWays((one[1], routes[one[0]]) for one in self._edges if one[0] in kept)
+        # those that lead back are straight already
+        back = {name for name, one in routes.items() if (one.tip[1] - one.points[0][1]) * flow < 0}
+        taken = TakenWays((one[1], routes[one[0]]) for one in self._edges if one[0] in back | kept)
         # where routes from a node lead aside: others may do so, too
         turns = defaultdict[str, list[float]](list)
         # the longest first: short ones find another place more easily
@@ -438,11 +440,12 @@ def _way_back(
         for box in beside
         for far in _ASIDE
         for x in (box.left - far, box.right + far)
-    }
+    } | {(x, 0.0) for side in lines for x in (side - BESIDE, side + BESIDE)}
 
     def detour(side: tuple[float, float]) -> tuple[float, float]:
         x, nearer = side
-        return round(abs(x - leaving[0]) + abs(x - entering[0]) + 3 * nearer, 3), -x
+        along = sum(max(0.0, BESIDE - abs(x - one)) for one in lines)
+        return round(abs(x - leaving[0]) + abs(x - entering[0]) + 3 * nearer + 12 * along, 3), -x
 
     nearest = [x for x, _ in sorted(sides, key=detour)]
     return best_way(((met(x), x) for x in nearest), 0, leaving[0])[1]

@@ -532,19 +532,25 @@ class SceneGeometry:
         self.output = Rect.around(layout.nodes[OUTPUT], output_size()) if graph.outputs else None
         self.used = {edge.source for edge in edges}
         self._starts = {edge.source: route.points[0] for edge, route in reversed(self.edges)}
+        self._on_edges = points_along((route for _, route in self.edges), _POINT_DISTANCE)
         self.toggles = {str(name): (rect.right, rect.top) for name, rect in self.shapes.items()}
         for index, frame in self.frames.items():
             if graph.regions[index].id:
                 self.toggles[graph.regions[index].id] = self._free_corner(frame.rect)
 
     def _free_corner(self, frame: Rect) -> Point:
-        """Return the place of a frame's button: its upper right corner, or left of edges there."""
-        top = frame.top
-        lines = np.sort([-math.inf, *self._passing(top, _CLEAR), math.inf])
-        places = np.arange(frame.right, frame.centre[0], -_POINT_DISTANCE)
-        next_line = np.searchsorted(lines, places)
-        gaps = np.minimum(lines[next_line] - places, places - lines[next_line - 1])
-        return (float(next(iter(places[gaps >= _CLEAR]), frame.right)), top)
+        """Return the place of a frame's button: its upper right corner, or a place near it.
+
+        That is on one of the two sides that meet there, with no edge beside it.
+        """
+        corner = np.array([frame.right, frame.top])
+        most = min(frame.width, frame.height) / 2
+        far = np.arange(0.0, most, _POINT_DISTANCE)
+        places = (corner + far[:, None, None] * [(-1, 0), (0, 1)]).reshape(-1, 2)
+        near = self._on_edges[(abs(self._on_edges - corner) < most + _CLEAR).all(1)]
+        gaps = abs(places[:, None] - near).max(2).min(1, initial=math.inf)
+        x, y = next(iter(places[gaps >= _CLEAR]), corner)
+        return float(x), float(y)
 
     def _passing(self, height: float, near: float) -> list[float]:
         """Return where edges are that pass a height, also a little above and below it."""

@@ -117,7 +117,7 @@ def _side(
         given = layout_input(side.graph, direction)
         known = {name: Size(rect.width, rect.height + VALUE_HEIGHT) for name, rect in rects.items()}
         routing = Routing(layout, given._replace(sizes={**given.sizes, **known}))
-        routing.use_lanes(kept=routes)
+        routing.use_lanes(kept=routes.keys())
         routing.go_around_boxes()
         layout = routing.layout()
     return PlacedGraph(side.graph, direction, placed.dot, layout, placed.note)

@@ -492,17 +492,18 @@ def test_the_button_of_a_frame_is_beside_edges(modules):
     index = int(name.removeprefix("cluster_"))
     x, y = frame.rect.right, frame.rect.top
 
-    def button(*across):
-        line = tuple((x - 3, y + one) for one in (20, 10, -10, -20))
-        layout = replace(
-            placed, routes={**placed.routes, **dict.fromkeys(across, Route(line, line[3]))}
-        )
+    def button(*line):
+        moved = {"e0": Route(line, line[3])} if line else {}
+        layout = replace(placed, routes={**placed.routes, **moved})
         return SceneGeometry(graph, layout, "up").toggles[graph.regions[index].id]
 
     assert button() == (x, y)
-    left, top = button("e0")
-    assert left <= x - 3 - 12
+    left, top = button(*((x - 3, y + one) for one in (20, 10, -10, -20)))  # through the upper side
+    assert x - 30 < left <= x - 3 - 12
     assert top == y
+    left, top = button(*((x + one, y + 3) for one in (20, 10, -30, -60)))  # along it
+    assert left == x
+    assert y + 3 + 12 <= top < y + 30
 
 
 def test_the_title_of_a_layer_is_where_edges_leave_room_and_else_cut_to_it(modules):

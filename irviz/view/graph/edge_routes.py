@@ -362,7 +362,7 @@ def forks(routes: Sequence[Route]) -> dict[int, list[Point]]:
     return grouped(found.values())
 
 
-BETWEEN = 7.0
+BETWEEN = 10.0
 """The distance of routes that lead aside one below the other, once the layout is spread."""
 _AT_LABEL, _AT_ARROW, _AT_FRAME = 0.5, 7.5, 2.5
 """How much more than half of it such a route keeps from labels, from arrows and from frames."""

@@ -392,14 +392,14 @@ def spread(routes, frames=(), sources=()):
 
 
 def test_edges_that_lead_aside_too_close_to_one_another_are_moved_apart():
-    rows = 60.0, 60.7, 63.0, 70.5
+    rows = 60.0, 60.7, 63.0, 73.5
     layout = spread(aside(*rows))
     found = [corners_of(layout.routes[f"e{at}"])[1][1] for at in range(4)]
-    assert np.diff(found) == pytest.approx([7.0, 7.0, 7.5])
-    assert layout.height == pytest.approx(120 + 6.3 + 4.7)
+    assert np.diff(found) == pytest.approx([10.0, 10.0, 10.5])
+    assert layout.height == pytest.approx(120 + 9.3 + 7.7)
     lower, upper = ([y for name, (_, y) in layout.nodes.items() if at in name] for at in ("f", "t"))
     assert upper == [10.0] * 4, "what is above them stays"
-    assert lower == pytest.approx([105.0 + 11.0] * 4), "what is below moves down in one row"
+    assert lower == pytest.approx([105.0 + 17.0] * 4), "what is below moves down in one row"
     for name, route in layout.routes.items():
         x, y = layout.nodes[f"from {name}"]
         assert route.points[0] == pytest.approx((x, y - 15))
@@ -407,7 +407,7 @@ def test_edges_that_lead_aside_too_close_to_one_another_are_moved_apart():
 
 
 def test_edges_that_have_room_stay_where_they_are():
-    routes = aside(56.0, 63.0, 70.0)
+    routes = aside(53.0, 63.0, 73.0)
     layout = spread(routes)
     assert (layout.routes, layout.height) == (routes, 120)
 
@@ -425,8 +425,8 @@ def test_a_frame_is_moved_off_an_edge_that_leads_along_it_and_its_title_with_it(
     assert moved.rect.top == 66.0
     layout = spread(aside(62.0), frames=[frame])
     moved = layout.frames["cluster_0"]
-    assert (moved.rect.top, moved.label[1]) == (68.0, 77.0)
-    assert moved.rect.bottom == 202.0
+    assert (moved.rect.top, moved.label[1]) == (69.5, 78.5)
+    assert moved.rect.bottom == 203.5
 
 
 def test_a_frame_does_not_reach_for_what_its_edges_do_beyond_it():

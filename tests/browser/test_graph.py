@@ -489,6 +489,23 @@ def test_a_title_that_is_enlarged_from_afar_covers_the_edges_below_it(offline: A
     assert ground["height"] > 0.5 * words["height"]
 
 
+def test_edges_are_seen_from_afar_between_the_letters_of_titles_and_where_they_fork(
+    offline: Any,
+) -> None:
+    viewer = offline.show("stack(6)")
+    offline.page.set_viewport_size({"width": 900, "height": 330})
+    picture = viewer.picture()
+    picture.focus()
+    for _ in range(8):
+        offline.page.keyboard.press("-")
+    expect(picture).to_have_attribute("data-distance", "far")
+    expect(picture.locator(".title > rect").first).to_have_css("fill-opacity", "0")
+    fork = picture.locator(".edge:has(.fork)").first
+    width = fork.locator("path").first.evaluate("one => getComputedStyle(one).strokeWidth")
+    drawn = float(width.removesuffix("px")) * viewer.percent / 100
+    assert fork.locator(".fork").first.bounding_box()["width"] > 2 * drawn
+
+
 def test_the_group_that_is_looked_at_can_be_read_in_the_breadcrumb(offline: Any) -> None:
     viewer = offline.show("made_by(irviz.Session(stack(6)), 'LegalizeOps')")
     viewer.click("lv1")
